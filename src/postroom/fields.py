@@ -1,12 +1,12 @@
 """Fields shared by requests and answers of many operations, and how times are read from them."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from postroom import value_errors
 from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest, InvalidMailboxName
 from postroom.limits import LONGEST_PAGE, PAGE
@@ -16,8 +16,6 @@ Shown = TypeVar("Shown", bound=Struct)
 OFFSET_LIMIT = 2**53
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
-_PATH = re.compile(r"\$\.(\w+)")
-_MISSING = re.compile(r"missing required field `(\w+)`")
 
 Timestamp = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
@@ -112,12 +110,9 @@ Outbound = Annotated[
 ]
 
 
-def explain(error: msgspec.ValidationError) -> ApiError:
+def explain(error: msgspec.ValidationError, kind: Any = None) -> ApiError:
     """The error of the interface for a value that does not fit its type; it names the field."""
-    reason = str(error)
-    found = _PATH.search(reason) or _MISSING.search(reason)
-    if found is None:
-        return BadRequest(f"The body is not as expected: {reason}.")
-    field = found[1]
-    kind = _ERROR_OF_FIELD.get(field, BadRequest)
-    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)
+    field, told = value_errors.describe(error, kind)
+    if not field:
+        return BadRequest(told)
+    return _ERROR_OF_FIELD.get(field, BadRequest)(told, field=field)

@@ -1,7 +1,10 @@
 """The base of all exceptions of this client, and those that no server sends."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+_PLACE = re.compile(r"at `\$?\.?([^`]+)`|\((at line \d+, column \d+)\)|(field `\w+`)")
 
 
 class PostroomError(Exception):
@@ -47,3 +50,11 @@ class StreamRefused(PostroomError):
     """The stream answered a subscription with an error."""
 
     code = "stream_refused"
+
+
+def place_of(error: Exception) -> str:
+    """Return where a text cannot be read, or why a file cannot, as the end of a sentence."""
+    if isinstance(error, OSError):
+        return f": {error.strerror}"
+    found = _PLACE.search(str(error))
+    return "" if found is None else f" ({next(filter(None, found.groups()))})"

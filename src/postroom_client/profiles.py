@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from postroom_client.errors import PostroomError
+from postroom_client.failures import place_of
 
 LOCAL = "local"
 
@@ -80,7 +81,7 @@ def load() -> Profiles:
     except FileNotFoundError:
         return Profiles()
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-        raise InvalidProfile(f"{place} cannot be read: {error}") from None
+        raise InvalidProfile(f"{place} cannot be read{place_of(error)}. Mend or delete it.") from None
 
 
 def save(profiles: Profiles) -> Path:

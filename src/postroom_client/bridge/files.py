@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from postroom_client import profiles
 from postroom_client.errors import PostroomError
+from postroom_client.failures import place_of
 
 S = TypeVar("S", bound=Struct)
 LOCK_ATTEMPTS = 10
@@ -157,7 +158,7 @@ def _find(path: Path, kind: type[S]) -> S | None:
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-        raise BridgeFault(f"{path} cannot be read: {error}") from None
+        raise BridgeFault(f"{path} cannot be read{place_of(error)}.") from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,6 +17,29 @@ ADDRESSES = [{"type": "string"}, {"items": {"type": "string"}, "type": "array"}]
 Json = dict[str, Any]
 
 
+# What the library finds, in our words.
+ARGUMENT_KINDS = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "an object",
+    "model": "an object",
+    "datetime": "a time with its zone, such as 2026-11-14T10:05:00Z",
+}
+ARGUMENT_BOUNDS = {
+    "greater_than_equal": ("be at least {}", "ge"),
+    "less_than_equal": ("be at most {}", "le"),
+    "greater_than": ("be more than {}", "gt"),
+    "less_than": ("be less than {}", "lt"),
+    "string_too_short": ("have at least {} characters", "min_length"),
+    "string_too_long": ("have at most {} characters", "max_length"),
+    "too_short": ("have at least {} entries", "min_length"),
+    "too_long": ("have at most {} entries", "max_length"),
+}
+
+
 class Answering(FuncMetadata):
     """The library's metadata of a tool, but the text is one compact block, and may be all of the answer."""
 
@@ -48,9 +71,16 @@ def _told(fault: Any, model: Any) -> str:
         return f"There is no argument {place}. There are: {', '.join(model.model_fields)}."
     if fault["type"] == "missing":
         return f"The argument {place} is missing."
+    context = fault.get("ctx", {})
     if fault["type"] == "value_error":
-        return f"{place}: {fault['ctx']['error']}."
-    return f"{place}: {fault['msg']}."
+        return f"{place}: {context['error']}."
+    kind, _, _ = fault["type"].rpartition("_")
+    if fault["type"] in ARGUMENT_BOUNDS:
+        words, bound = ARGUMENT_BOUNDS[fault["type"]]
+        return f"{place} must {words.format(context[bound])}."
+    if fault["type"] == "literal_error":
+        return f"{place} must be {context['expected'].replace(chr(39), '')}."
+    return f"{place} must be {ARGUMENT_KINDS.get(kind, 'as the schema of the tool says')}."
 
 
 def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from postroom_client.errors import PostroomError
+from postroom_client.failures import place_of
 from postroom_client.results import Message
 
 INBOX = "inbox"  # how texts name the inbox under test: {inbox}
@@ -48,7 +49,7 @@ def read(text: str) -> Scenario:
     try:
         scenario = msgspec.toml.decode(text, type=Scenario)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise PostroomError(f"The scenario cannot be read: {error}", code="bad_scenario") from None
+        raise PostroomError(f"The scenario cannot be read{place_of(error)}.", code="bad_scenario") from None
     for name in scenario.people:
         if not _NAME.fullmatch(name) or name == INBOX:
             raise _bad(f"'{name[:40]}' cannot name a person: 1 to 12 of a-z, 0-9 and -, but not {INBOX}")

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from postroom_client.errors import BY_CODE, ConnectionFailed, InvalidAnswer, PostroomError
+from postroom_client.failures import place_of
 
 T = TypeVar("T")
 DEFAULT_TIMEOUT_SECONDS = 30.0
@@ -189,7 +190,8 @@ def decoded(kind: type[T]) -> Callable[[Reply], T]:
         try:
             return msgspec.json.decode(reply.content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidAnswer(f"The server's answer cannot be read: {error}", status=reply.status) from None
+            told = f"The server's answer cannot be read{place_of(error)}. Is the client as new as the server?"
+            raise InvalidAnswer(told, status=reply.status) from None
 
     return read
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from postroom_client.errors import StreamRefused, Unauthorized
+from postroom_client.failures import place_of
 from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff, to_error
 from postroom_client.transport.wire import require_visible
 
@@ -98,7 +99,7 @@ def _read_head(text: str) -> _Head:
     try:
         return msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise StreamRefused(f"The server sent something that is not an event: {error}") from None
+        raise StreamRefused(f"The server sent something that is not an event{place_of(error)}.") from None
 
 
 def _raise_if_final(error: Exception) -> None:

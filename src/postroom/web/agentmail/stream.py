@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.types import Receive
 
+from postroom import value_errors
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
@@ -118,7 +119,7 @@ async def hear(resources: Resources, stream: Stream, text: str | None) -> Listen
         wanted = await resources.db.read(subscribe, stream.caller, asked)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, ApiError) as error:
         is_read = isinstance(error, ApiError)
-        reason = str(error) if is_read else f"This message could not be read: {str(error)[:200]}"
+        reason = str(error) if is_read else value_errors.unreadable("This message", error, Subscribe)
         await stream.say({"type": "error", "name": "ValidationError", "message": reason})
         return None
     answer = {name: value for name, value in msgspec.to_builtins(asked).items() if value is not None}

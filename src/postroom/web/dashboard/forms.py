@@ -92,7 +92,7 @@ def _convert(pairs: list[tuple[str, str]], kind: type[Struct]) -> Any:
     try:
         return msgspec.convert(_to_values(pairs, kind), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, kind) from None
 
 
 def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, Any]:

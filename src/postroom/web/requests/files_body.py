@@ -101,7 +101,7 @@ def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
     try:
         body = msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, kind) from None
     return msgspec.structs.replace(body, attachments=list(files)) if files else body
 
 

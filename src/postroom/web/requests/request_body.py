@@ -93,7 +93,7 @@ def decode_query(raw: bytes, kind: type[Struct]) -> Any:
     try:
         query = msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, kind) from None
     if getattr(query, "limit", 0) > limits.LONGEST_PAGE:
         return msgspec.structs.replace(query, limit=limits.LONGEST_PAGE)
     return query
@@ -127,7 +127,7 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadRequest("The body is not valid JSON.") from None
     except RecursionError:

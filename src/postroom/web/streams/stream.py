@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from postroom import ids, limits, log
+from postroom import ids, limits, log, value_errors
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
@@ -223,7 +223,7 @@ class Streams:
             require_bounded(text.encode())
             message = msgspec.json.decode(text, type=ClientMessage)
         except (BadRequest, msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-            await stream.say_error(f"This message could not be read: {str(error)[:200]}")
+            await stream.say_error(value_errors.unreadable("This message", error, ClientMessage))
             return
         if message.type == "ping":
             await stream.say({"type": "pong"})

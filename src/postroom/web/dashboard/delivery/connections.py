@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.fields import Offset
+from postroom.fields import Offset, explain
 from postroom.operations import messages
 from postroom.operations.delivery import connections
 from postroom.operations.delivery.connections import NewConnection
@@ -106,7 +106,7 @@ def to_new_connection(form: ConnectionForm) -> NewConnection:
     try:
         return msgspec.convert(given, NewConnection)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"{error}.") from None
+        raise explain(error, NewConnection) from None
 
 
 def fields_of_service(form: ConnectionForm) -> dict[str, Any]:

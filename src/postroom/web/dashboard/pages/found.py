@@ -138,7 +138,7 @@ def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:
     try:
         return msgspec.convert(msgspec.to_builtins(wanted), SavedSearches)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, SavedSearches) from None
 
 
 def words_of(q: str) -> list[str]:

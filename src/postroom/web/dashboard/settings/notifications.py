@@ -69,5 +69,5 @@ async def put(context: PageContext, targets: list[dict[str, object]]) -> None:
     try:
         body = msgspec.convert({"targets": targets}, NotificationsBody)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, NotificationsBody) from None
     await context.run(notifications.put_notifications, body=body)
