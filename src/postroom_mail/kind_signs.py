@@ -45,7 +45,7 @@ def body_signs(
         is_alert=body_signs_of.is_alert(mail.subject),
         is_bulk=body_signs_of.is_bulk(mail.body_html),
         is_answer=is_answer,
-        has_code=bool(codes) and not is_answer,
+        has_code=bool(codes) and not is_answer and not body_signs_of.is_of_person(mail.body_html, body_text),
         has_unsubscribe_link=any(link.purpose == "unsubscribe" for link in links),
     )
 

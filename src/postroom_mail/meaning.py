@@ -116,10 +116,10 @@ def html_text(html: str) -> HtmlText:
 
 
 def find_codes(text: str, subject: str = "") -> tuple[str, ...]:
-    """Return the one-time codes in a text, as written, in order and without repeats.
+    """Return the one-time codes in a text, in order and without repeats; groups of digits are joined.
 
     >>> find_codes("Your verification code is 482 913. Order 77120 is on its way.")
-    ('482 913',)
+    ('482913',)
     """
     return codes.codes(f"{subject}\n\n{text}")
 

@@ -2,7 +2,7 @@
 
 from postroom.inward.mails import ReadMail
 from postroom.inward.receive import read_mail
-from postroom_mail.reading.body_signs import is_alert, is_answer, is_bulk
+from postroom_mail.reading.body_signs import is_alert, is_answer, is_bulk, is_of_person
 from tests.mail import kind_samples
 from tests.mail.figures import arrived
 from tests.mail.kind_samples import KindSample
@@ -58,3 +58,18 @@ def test_alerts_and_answers_are_known_by_their_subject() -> None:
     assert is_answer("Re: hello")
     assert is_answer("回复: 会议")
     assert not is_answer("Regarding: hello")
+
+
+@samples(
+    ("html", "text", "is_person"),
+    [
+        ("", "Hi Bob,\n\nthe verification code for the door is 482913. I changed it yesterday.\n\nAnn", True),
+        ("", "Der Best\u00e4tigungscode ist 4711. Morgen bin ich da.", True),
+        ('<p class="MsoNormal">482913</p>', "The verification code is 482913", True),
+        ("", "Your verification code is 482913. It expires in 10 minutes.", False),
+        ("", "Your code is 482913.\n\nWhy did I receive this email? I didn't request it: tell us.", False),
+        ("<table>", "Votre code : 482913. Pourquoi suis je abonn\u00e9 ?", False),
+    ],
+)
+def test_a_person_who_mentions_a_code_is_no_machine(html: str, text: str, is_person: bool) -> None:
+    assert is_of_person(html, text) is is_person

@@ -33,6 +33,16 @@ _ANSWER = re.compile(
 )
 
 
+# "I", in the languages that write it; but not in the questions and links of letters that bring a code.
+_FIRST_PERSON = re.compile(
+    r"(?<![\w'\u2019.])(?:I(?:['\u2019](?:m|ve|ll|d))?|[Ii]ch|[Jj]e|[Jj]['\u2019]\w{1,20}|[Ii]k|[Jj]ag|[Jj]eg)\s(?=\w)"
+)
+_OF_A_LETTER = re.compile(
+    r"\b(?:did|do|am|have|erhalte|bekomme|habe|suis|krijg|ontvang) (?:I|ich|je|ik)\b"
+    r"|\b(?:I|ich|je|ik) (?:did|didn['\u2019]t|do|don['\u2019]t|habe|n['\u2019]ai|heb)\b"
+)
+
+
 class BodySigns(Struct, frozen=True):
     """`groups` are those of `phrases` that match the sender's own words."""
 
@@ -64,6 +74,13 @@ def is_bulk(html: str) -> bool:
         return False
     tables = head.count("<table") + head.count("<TABLE")
     return tables >= FEWEST_TABLES or bool(_PRESENTATION.search(head) or _PIXEL.search(head))
+
+
+def is_of_person(html: str, text: str) -> bool:
+    """Whether somebody writes of themselves, or with a person's mail program: a code they mention is no sign."""
+    if any(mark in html[:READ_HTML_CHARS] for mark in _WRITTEN_BY_PEOPLE):
+        return True
+    return _FIRST_PERSON.search(_OF_A_LETTER.sub("", text[:FOOTER_CHARS])) is not None
 
 
 def footer(text: str) -> str:

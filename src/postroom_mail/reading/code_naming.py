@@ -36,6 +36,7 @@ _SENTENCE_END = re.compile(r"[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n")
 _PLACE_BEHIND = re.compile(r",? [A-Z\u00c0-\u00de][a-z\u00df-\u024f]+")
 _REGION_BEFORE = re.compile(r"(?:[A-Z]{2}|[A-Z][a-z]+),? \Z")
 _NOTHING_ELSE_BEHIND = re.compile(r"[ \t\u00a0*_\"'\u201d\u00bb\])`|]*(?:[.,;!\u3002\uff0c<(]|\Z)")
+_PLEASE = late(lambda: rf"\s{{1,2}}(?:{one_of(code_words.PLEASE)})(?!\w)")
 _AFTER_PREPOSITION = re.compile(r"(?<!\w)(?:in|of|at|by|from|until|about|over|under|than|since) \Z")
 _RANDOM = re.compile(r"[A-Z]\d+[A-Z]|\d[A-Z]+\d|[A-Z]\W\w*\d|\d\W\w*[A-Z]")
 _FILE_LINE = re.compile(r"[a-zA-Z0-9]:\Z")
@@ -57,8 +58,10 @@ class Naming:
         if self.kind == "certain":
             return place.is_possible() and place.suits_a_certain_word()
         names_other, is_about_signing_in = self.context()
-        if names_other or not place.is_possible():
+        if not place.is_possible():
             return False
+        if names_other:
+            return place.is_explicit() and not self._names_other_in_body()
         if self.kind == "password":
             return is_about_signing_in and place.kind in ("digits", "spread") and place.stands_out()
         return place.suits_a_plain_word(is_about_signing_in)
@@ -70,6 +73,14 @@ class Naming:
             names_other = self._is_of_another_kind() or _OTHER_MATTER.search(around) is not None
             self._context = (names_other, not names_other and _SIGNING_IN.search(around) is not None)
         return self._context
+
+    def _names_other_in_body(self) -> bool:
+        """Whatever the subject is about, which is the text before the first empty line."""
+        if self._is_of_another_kind():
+            return True
+        body = self.folded.find("\n\n", 0, self.start)
+        around = self.folded[max(0, body, self.start - _CONTEXT_REACH) : self.end + _CONTEXT_REACH]
+        return _OTHER_MATTER.search(around) is not None
 
     def _is_of_another_kind(self) -> bool:
         """Whether it is a postcode, a promotion code or an error code."""
@@ -103,6 +114,7 @@ class _Place:
         self.between = naming.folded[between[0] : between[1]]
         self.before = naming.text[max(0, self.start - _LINE_REACH) : self.start]
         self.behind = naming.text[self.end : self.end + _LINE_REACH]
+        self.line_behind = _without_please(self.behind.partition("\n")[0])
         self.is_named = (_NAMED if self.follows else _NAMED_BEHIND).fullmatch(self.between) is not None
 
     def is_possible(self) -> bool:
@@ -159,7 +171,7 @@ class _Place:
     def suits_a_certain_word(self) -> bool:
         if self.kind == "spread":
             return self.is_named or self.is_alone()
-        if self.kind == "small":
+        if self.kind in ("small", "wordy"):
             return self.is_named and self.follows and self._is_separated()
         if not any(letter.isdigit() for letter in self.written):
             return self._suits_letters()
@@ -169,6 +181,8 @@ class _Place:
     def suits_a_plain_word(self, is_about_signing_in: bool) -> bool:
         if self.kind == "small":
             return False
+        if self.kind == "wordy" or (self._is_in_two_equal_groups() and not is_about_signing_in):
+            return self._is_said() and _NOTHING_ELSE_BEHIND.match(self.line_behind) is not None
         if not any(letter.isdigit() for letter in self.written):
             return is_about_signing_in and self._suits_letters() and (self.kind == "pair" or self.is_alone())
         if self.kind == "mixed" and not _looks_random(self.written):
@@ -202,9 +216,32 @@ class _Place:
         """`code: 4711` or `code is 4711` at the end of a sentence; `code 4711` if it is all the line."""
         if not self.is_named or not self.follows:
             return self.is_named
-        if not _NOTHING_ELSE_BEHIND.match(self.behind.partition("\n")[0]):
+        if not _NOTHING_ELSE_BEHIND.match(self.line_behind):
             return False
         return self._is_separated() or self.is_alone() or self._is_the_line()
+
+    def is_explicit(self) -> bool:
+        """`PIN: 4417`, which no other matter of the subject makes something else."""
+        is_code = self.kind in ("digits", "prefixed", "pair") or _looks_random(self.written)
+        is_last = _NOTHING_ELSE_BEHIND.match(self.line_behind) is not None
+        is_given = self.is_named and self.follows and _COLON_LAST.search(self.between) is not None
+        return is_code and is_given and (is_last or not self._is_after_code())
+
+    def _is_after_code(self) -> bool:
+        """After "code", which also names other things; not after "PIN" or "token"."""
+        return "code" in self.naming.folded[self.naming.start : self.naming.end]
+
+    def _is_said(self) -> bool:
+        return self.is_named and self.follows and self._is_separated()
+
+    def _is_in_two_equal_groups(self) -> bool:
+        """ABCD-EFGH, and not READ-ONLY."""
+        halves = re.split(r"\W", self.written)
+        is_even = self.kind == "pair" and len(halves[0]) == len(halves[-1]) and self.written.isupper()
+        return is_even and not any(half in code_words.NO_CODES for half in halves) and not self._has_digit()
+
+    def _has_digit(self) -> bool:
+        return any(map(str.isdigit, self.written))
 
     def _is_asked_for(self) -> bool:
         """`Enter the code 4711`, without words in between."""
@@ -218,7 +255,7 @@ class _Place:
     def _is_the_line(self) -> bool:
         naming = self.naming
         line = naming.text[max(0, naming.start - _LINE_REACH) : naming.start].rpartition("\n")[2]
-        return not _has_word(line) and not _has_word(self.behind.partition("\n")[0])
+        return not _has_word(line) and not _has_word(self.line_behind)
 
     def _suits_letters(self) -> bool:
         """Capitals are a code only after "is" or a colon, or alone, in a text that is not all capitals."""
@@ -227,6 +264,11 @@ class _Place:
             return False
         word = self.naming.text[self.naming.start : self.naming.end]
         return self.kind == "pair" or not word.isupper() or len(word) == len("otp")
+
+
+def _without_please(line: str) -> str:
+    polite = _PLEASE.match(line.lower())
+    return line if polite is None else line[polite.end() :]
 
 
 def _count_digits(written: str) -> int:

@@ -25,6 +25,8 @@ LINKS = (*words("codes: links"), ":")
 # Words that ask to type the code, before it; some languages put them after it.
 ASKING = words("codes: asking")
 ASKING_BEHIND = (*words("codes: asking behind"), *words("codes: asking", is_joined=False))
+# What may follow a code in a short note.
+PLEASE = words("codes: please")
 # "with" before "the code 482193", and words that include it.
 WITH = words("codes: with")
 # What follows a code that comes before its word.

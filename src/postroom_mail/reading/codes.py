@@ -25,7 +25,7 @@ REACH_BEFORE_WORD = 60
 _MAX_WORDS = 60
 _MAX_CANDIDATES = 2_000
 _TRIED_AFTER, _TRIED_BEFORE = 4, 2
-_CANDIDATE_REACH = 24
+_CANDIDATE_REACH = 40
 _WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
 _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
 APART = str.maketrans(
@@ -51,7 +51,9 @@ _ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
 
 
 def codes(text: str, cues: Collection[str] | None = None) -> tuple[str, ...]:
-    """One-time codes as written, in order and without repeats; those spread over cells are joined.
+    """One-time codes, in order and without repeats. Groups of digits are joined: 8842 1190 is 88421190.
+
+    Codes with letters are as written, unless they are spread over cells.
 
     `cues` are the `CUES` found in an ASCII text, if known.
     """
@@ -146,7 +148,10 @@ def _claimed(naming: Naming, candidates: list[re.Match[str]], starts: list[int])
 
 
 def _written(candidate: re.Match[str]) -> str:
-    return written_together(candidate.group()) if candidate.lastgroup == "spread" else candidate.group()
+    written = candidate.group()
+    if candidate.lastgroup == "spread":
+        return written_together(written)
+    return "".join(filter(str.isdigit, written)) if not any(map(str.isalpha, written)) else written
 
 
 def _first_unique(values: Iterator[str]) -> tuple[str, ...]:
