@@ -77,7 +77,7 @@ def is_bulk(html: str) -> bool:
 
 
 def is_of_person(html: str, text: str) -> bool:
-    """Whether somebody writes of themselves, or with a person's mail program: a code they mention is no sign."""
+    """Whether somebody writes of themselves, or with a person's mail program; a code is then no sign."""
     if any(mark in html[:READ_HTML_CHARS] for mark in _WRITTEN_BY_PEOPLE):
         return True
     return _FIRST_PERSON.search(_OF_A_LETTER.sub("", text[:FOOTER_CHARS])) is not None
