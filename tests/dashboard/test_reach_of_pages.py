@@ -14,7 +14,8 @@ from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.events import event_log, webhooks
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.operations.people import notifications, sign_in
+from postroom.operations import notifications
+from postroom.operations.people import sign_in
 from postroom.outward.notices import letters
 from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DelayedAction

@@ -12,9 +12,8 @@ from postroom.accounts.rules import pauses
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
-from postroom.operations import operator
+from postroom.operations import feedback, operator
 from postroom.operations.operator import AccountChange
-from postroom.operations.people import feedback
 from postroom.queue import deliveries
 from postroom.storage.database import Database, Tx
 from tests.doubles import START

@@ -18,6 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.operations import (
     holds,
     keys,
+    notifications,
     policies,
     suppressions,
     threads,
@@ -25,7 +26,6 @@ from postroom.operations import (
 from postroom.operations import inboxes as inbox_verbs
 from postroom.operations import messages as message_verbs
 from postroom.operations import pods as pod_verbs
-from postroom.operations.people import notifications
 from postroom.queue import suppressions as stored_suppressions
 from postroom.storage.database import Database, Tx
 from tests.conftest import settings

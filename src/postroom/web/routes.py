@@ -6,24 +6,29 @@ from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.operations import (
     audit_log,
+    connections,
     contacts,
+    deliverability,
+    domain_reports,
     domains,
+    feedback,
     file_links,
     holds,
     inboxes,
     keys,
     messages,
     notes,
+    notifications,
     pods,
     policies,
     suppressions,
     templates,
     threads,
     usage,
+    webhook_list,
     webhooks,
 )
-from postroom.operations.delivery import connections, deliverability, domain_reports, webhook_list
-from postroom.operations.people import feedback, notifications, users
+from postroom.operations.people import users
 from postroom.web import public
 from postroom.web.api import connections as connection_checks
 from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, search, send

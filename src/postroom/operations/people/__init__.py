@@ -1,1 +1,1 @@
-"""Operations on people: users, sign-in, programs, notifications and feedback."""
+"""Operations on people: users, sign-in, passkeys, devices and the programs that they allow."""

@@ -13,7 +13,7 @@ from postroom.external_mailboxes.fetching import Fetcher
 from postroom.external_mailboxes.imap_wire import ImapError
 from postroom.external_mailboxes.mailbox_access import OAuthTokens, sign_in
 from postroom.net import allowed_target, relay
-from postroom.operations.delivery.connections import ConnectionChange, ConnectionTest, NewConnection
+from postroom.operations.connections import ConnectionChange, ConnectionTest, NewConnection
 from postroom.operations.domains import DomainChange
 from postroom.operations.pods import NewPod, PodChange
 from postroom.resources import Resources

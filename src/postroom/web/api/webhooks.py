@@ -15,10 +15,10 @@ from postroom.events.notifications import EMAIL
 from postroom.events.payload import EventMessage, Payload
 from postroom.mailbox import inboxes
 from postroom.net import allowed_target
+from postroom.operations import webhook_list as listed
 from postroom.operations import webhooks
-from postroom.operations.delivery import webhook_list as listed
 from postroom.operations.inboxes import InboxChange, NewInbox
-from postroom.operations.people.notifications import NotificationsBody
+from postroom.operations.notifications import NotificationsBody
 from postroom.operations.webhooks import Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
 from postroom.resources import Resources

@@ -12,8 +12,8 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import MANAGING, READING, WRITING
 from postroom.config import Config
 from postroom.errors import ApiError
-from postroom.operations import drafts, pods
-from postroom.operations.people import notifications, passkeys, push, sign_in
+from postroom.operations import drafts, notifications, pods
+from postroom.operations.people import passkeys, push, sign_in
 from postroom.outward.courier import WebhookCourier
 from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DelayedAction

@@ -13,7 +13,7 @@ from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook
 from postroom.fields import Cursor
 from postroom.mailbox import inboxes
-from postroom.operations.delivery import webhook_list as verbs
+from postroom.operations import webhook_list as verbs
 from postroom.resources import Tx
 from postroom.web.agentmail import events, names, paging, shapes
 from postroom.web.agentmail.setup import setup_shapes

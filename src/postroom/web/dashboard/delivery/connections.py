@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.fields import Offset, explain
-from postroom.operations import messages
-from postroom.operations.delivery import connections
-from postroom.operations.delivery.connections import NewConnection
+from postroom.operations import connections, messages
+from postroom.operations.connections import NewConnection
 from postroom.operations.messages import MessageQuery
 from postroom.operations.sending.send import SendBody, to_order
 from postroom.web.api import connections as api

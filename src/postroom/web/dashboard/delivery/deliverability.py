@@ -11,7 +11,7 @@ from starlette.responses import Response
 from postroom.errors import NotFound
 from postroom.fields import PageQuery
 from postroom.operations import domains, inboxes
-from postroom.operations.delivery.deliverability import (
+from postroom.operations.deliverability import (
     Deliverability,
     DeliverabilityQuery,
     get_deliverability,

@@ -14,7 +14,7 @@ from postroom.errors import BadRequest
 from postroom.external_mailboxes.fetching import Fetcher
 from postroom.external_mailboxes.imap_wire import ImapError
 from postroom.external_mailboxes.mailbox_access import ask_for_tokens, reason_of
-from postroom.operations.delivery import connections as verbs
+from postroom.operations import connections as verbs
 from postroom.web.dashboard.delivery import connections
 from postroom.web.dashboard.delivery.connections import CONSENT_PATH, PATH, ConnectionForm
 from postroom.web.dashboard.page_context import PageContext, go

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from postroom.operations.people import captured
+from postroom.operations import captured
 from postroom.outward.notices import letters
 from postroom.web.dashboard.page_context import PageContext
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.events.feedback import TYPES
-from postroom.operations.people import feedback
+from postroom.operations import feedback
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
 

@@ -11,9 +11,8 @@ from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
-from postroom.operations import operator
-from postroom.operations.delivery import deliverability
-from postroom.operations.delivery.deliverability import ShownProvider
+from postroom.operations import deliverability, operator
+from postroom.operations.deliverability import ShownProvider
 from postroom.queue import statistics
 from postroom.queue.providers import counts
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane

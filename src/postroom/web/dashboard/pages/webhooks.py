@@ -15,9 +15,9 @@ from postroom.events import kinds, webhook_log, webhooks
 from postroom.events.event_log import Event
 from postroom.fields import Offset, PageQuery
 from postroom.mailbox import inboxes
+from postroom.operations import webhook_list
 from postroom.operations import webhooks as operations
-from postroom.operations.delivery import webhook_list
-from postroom.operations.delivery.webhook_list import ListedWebhookChange, NewListedWebhook
+from postroom.operations.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed, WebhookTest
 from postroom.queue.deliveries import Delivery
 from postroom.web.api import webhooks as api

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
-from postroom.operations.delivery.domain_reports import ReportQuery, get_domain_reports
+from postroom.operations.domain_reports import ReportQuery, get_domain_reports
 from postroom.web import client_configuration
 from postroom.web.api import domains as api
 from postroom.web.dashboard import undo

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from postroom.events.notifications import KINDS, OCCASIONS
 from postroom.fields import explain
-from postroom.operations.people import notifications
-from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
+from postroom.operations import notifications
+from postroom.operations.notifications import NotificationsBody, ShownTarget, TargetBody
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.page_context import PageContext, go
 

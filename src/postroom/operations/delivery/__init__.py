@@ -1,1 +1,0 @@
-"""Operations on connections, deliverability, reports about domains and the list of webhooks."""
