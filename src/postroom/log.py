@@ -31,7 +31,7 @@ class Logger:
         _write("error", event, facts)
 
     def seldom(self, event: str, **facts: object) -> None:
-        """For errors that repeat with every mail: they must not fill a disk that may be full already."""
+        """For errors that repeat with every email: they must not fill a disk that may be full already."""
         now = time.monotonic()
         if now - self._seldom.get(event, -SELDOM_SECONDS) >= SELDOM_SECONDS:
             self._seldom[event] = now

@@ -73,7 +73,7 @@ class MailTools:
 
     @_told
     def send_email(self, to: str, subject: str, body: str) -> str:
-        """Send a new mail, which starts a thread. To answer a mail use reply_to_thread."""
+        """Send a new email, which starts a thread. To answer an email use reply_to_thread."""
         return _fate(self._client.send(self._inbox_id, to=to, subject=subject, body=body))
 
     @_told
@@ -134,7 +134,7 @@ def _attend(client: Client, thread: Thread, run: Callable[[str], object]) -> boo
 
 
 def newest(client: Client, thread_id: str) -> list[Message]:
-    """The last received mail, in a list of one or none."""
+    """The last received email, in a list of one or none."""
     page = client.list_thread_messages(thread_id, order="desc", limit=NEWEST_SHOWN)
     return [message for message in page.data if message.direction == "inbound"][:1]
 
@@ -172,5 +172,5 @@ def _fate(sent: Sent) -> str:
 
 
 def _key(*parts: str) -> str:
-    """The same answer to the same mail is sent once, even if a model or a run repeats itself."""
+    """The same answer to the same email is sent once, even if a model or a run repeats itself."""
     return "tool-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()

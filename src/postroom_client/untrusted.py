@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from postroom_client.result_types import FLAGGED
 
 # Invisible to people, plain text to a model: controls, Unicode tags, marks of direction, no width. The
-# server leaves them out of a mail's text, subject and names; mail stored by an earlier version may have them.
+# server leaves them out of an email's text, subject and names; earlier versions may have stored them.
 _INVISIBLE = (
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"

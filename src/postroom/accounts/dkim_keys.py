@@ -11,7 +11,7 @@ from postroom.storage.database import Row, Tx, delete, insert_new, item_from_row
 from postroom_mail.authentication import dkim
 
 FIRST_SELECTOR = "postroom"
-OVERLAP = 7 * DAY  # how long mail signed by an old key may be under way, and its record is needed
+OVERLAP = 7 * DAY  # how long email signed by an old key may be under way, and its record is needed
 REMEMBERED = 30 * DAY  # how long a complaint may be proven by the signature of an old key
 
 KeyState = Literal["waiting", "active", "retired"]

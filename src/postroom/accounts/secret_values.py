@@ -6,7 +6,7 @@ from postroom.storage.database import Tx, insert_new
 
 LETTER = "letter"  # signs the mark of the server's own letters
 REVIEW = "review"  # signs the addresses and links of reviewers
-RETURN_PATH = "return-path"  # signs the envelope senders of outgoing mail
+RETURN_PATH = "return-path"  # signs the envelope senders of outgoing email
 
 
 def make_missing(tx: Tx, *names: str) -> None:

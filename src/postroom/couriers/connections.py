@@ -148,7 +148,7 @@ class RestingSessions:
         )
 
     def put(self, key: str, session: SmtpSession) -> None:
-        """Keeps it if it can take another mail, else ends it."""
+        """Keeps it if it can take another email, else ends it."""
         if not session.is_reusable:
             session.abort()
         elif session.mails_tried >= self._mails_per_session:

@@ -1,4 +1,4 @@
-"""An outgoing mail and its MAIL and RCPT commands, fitted to the server's extensions."""
+"""An outgoing email and its MAIL and RCPT commands, fitted to the server's extensions."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class OutgoingEnvelope(Struct, frozen=True):
 
 
 def require_sendable(mail: OutgoingMail) -> None:
-    """Nothing in the mail may be read as a command by any server, however it treats line ends."""
+    """Nothing in the email may be read as a command by any server, however it treats line ends."""
     for address in (mail.mail_from, mail.recipient):
         if _UNSAFE.search(address) or len(address) > ADDRESS_CHARACTERS:
             raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")

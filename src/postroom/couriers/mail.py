@@ -36,7 +36,7 @@ class MailLimits(Struct, frozen=True):
 
 
 class RelayAway(DeliveryError):
-    """The relay accepted no connection or not ours: it has not seen the mail, and another may take it."""
+    """The relay accepted no connection or not ours: it has not seen the email, and another may take it."""
 
 
 class SmtpCourier:
@@ -122,7 +122,7 @@ class SmtpCourier:
                 session = await self._open(destination, hop, seen)
             except DeliveryError as error:
                 error.host = hop.host
-                failures.append(error)  # even a 5xx here is about this host, not about the mail
+                failures.append(error)  # even a 5xx here is about this host, not about the email
                 continue
             try:
                 return await self._hand_over(destination, session, mail, tuple(seen))

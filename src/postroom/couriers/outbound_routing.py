@@ -1,4 +1,4 @@
-"""The route of each mail: the server's own or the sender's relay; the next one if a relay is unreachable."""
+"""The route of each email: the server's own or the sender's relay; the next one if a relay is unreachable."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -42,7 +42,7 @@ class Timeouts(Struct, frozen=True):
 
 
 # A relay is the operator's own: if it is silent for so long it hangs, and a retry is better.
-# After the final dot it has the same time as any other: a mail given up there may be sent twice.
+# After the final dot it has the same time as any other: an email given up there may be sent twice.
 RELAY_TIMEOUTS = Timeouts(connect=10, tls=20, greeting=20, command=20, mail=20, rcpt=20, data=30)
 
 
@@ -69,7 +69,7 @@ class SmtpSession:
 
     def __init__(self, wire: Wire, host: str, timeouts: Timeouts) -> None:
         self.host = host
-        # Of the last mail: from then on a lost answer may mean success (RFC 1047).
+        # Of the last email: from then on a lost answer may mean success (RFC 1047).
         self.has_sent_whole_mail = False
         self.mails_tried = 0
         self.proof: Proof = "opportunistic"  # of the host, where there is TLS
@@ -83,7 +83,7 @@ class SmtpSession:
         )
         self._lines = ReplyLines()
         self._features: Mapping[str, str] = {}
-        self._is_at_rest = False  # between two mails, and both sides agree on that
+        self._is_at_rest = False  # between two emails, and both sides agree on that
         self._needs_reset = False
 
     @property

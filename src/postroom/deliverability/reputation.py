@@ -1,4 +1,4 @@
-"""Reputation of an inbox: how much of its mail bounced or had complaints, and when it is suspended."""
+"""Reputation of an inbox: how much of its email bounced or had complaints, and when it is suspended."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ INBOXES_AT_ONCE = 100
 
 
 class Reputation(Struct, frozen=True):
-    """Mails tried since a moment: how many were refused, at once or later, and how many had complaints.
+    """Emails tried since a moment: how many were refused, at once or later, and how many had complaints.
 
     Mail only to the simulator does not count.
     """
@@ -104,7 +104,7 @@ def find_fault(found: Reputation, config: Config) -> str | None:
 
 
 def judge_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
-    """Suspends it if its mail does harm, once, until a person ends that."""
+    """Suspends it if its email does harm, once, until a person ends that."""
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None or pauses.find(tx, inbox.id) is not None:
         return

@@ -1,4 +1,4 @@
-"""A recipient unsubscribes by the link in a mail: the address is suppressed, once."""
+"""A recipient unsubscribes by the link in an email: the address is suppressed, once."""
 
 from postroom.accounts import accounts, secret_values
 from postroom.errors import NotFound
@@ -38,7 +38,7 @@ def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
 
 
 def emit(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
-    """Announces it as an event, if the mail still exists."""
+    """Announces it as an event, if the email still exists."""
     message = messages.find(tx, wish.message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None or inbox.account_id != wish.account_id:

@@ -83,7 +83,7 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
 
 
 def record_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
-    """Notifies about held mail and suspicious mail; other events are ignored."""
+    """Notifies about held email and suspicious mail; other events are ignored."""
     for news in told:
         document = news.document
         link = f"{base_url}/app/messages/{document.id}"

@@ -20,7 +20,7 @@ class Attempt(Struct, frozen=True):
     milliseconds: int | None
     code: int | None
     answer: str | None
-    host: str | None  # the server that took a mail over; None if none outside did
+    host: str | None  # the server that took an email over; None if none outside did
     has_tls: bool
 
     @classmethod

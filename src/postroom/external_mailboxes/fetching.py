@@ -1,4 +1,4 @@
-"""HTTP requests to external servers: for a certificate, a mail, a token."""
+"""HTTP requests to external servers: for a certificate, an email, a token."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

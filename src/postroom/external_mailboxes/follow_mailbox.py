@@ -41,7 +41,7 @@ class Follower(Struct, frozen=True):
     resources: Resources
     reader: Reader
     tokens: OAuthTokens
-    room: asyncio.Semaphore  # for mails on their way in
+    room: asyncio.Semaphore  # for emails on their way in
 
 
 def pause_seconds(failures: int, is_refused: bool) -> float:
@@ -105,7 +105,7 @@ def begin(tx: Tx, connection: Connection, uid_validity: int, uid: int, service_d
 
 
 async def take_new(follower: Follower, client: ImapClient, connection: Connection) -> Connection:
-    """Takes all mails after the position, ordered by UID."""
+    """Takes all emails after the position, ordered by UID."""
     async for listed in client.list_behind(connection.last_uid):
         for batch in in_batches(listed):
             connection = await take_batch(follower, client, connection, batch)
@@ -113,7 +113,7 @@ async def take_new(follower: Follower, client: ImapClient, connection: Connectio
 
 
 def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
-    """Limits the number and size of a batch; a large mail is a batch by itself."""
+    """Limits the number and size of a batch; a large email is a batch by itself."""
     batch: list[ListedMail] = []
     for mail in listed:
         size = sum(each.size_bytes for each in batch) + mail.size_bytes
@@ -128,7 +128,7 @@ def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
 async def take_batch(
     follower: Follower, client: ImapClient, connection: Connection, batch: list[ListedMail]
 ) -> Connection:
-    """If it fails before the position is stored, the mails are fetched again and recognised by content."""
+    """If it fails before the position is stored, the emails are fetched again and recognised by content."""
     db = follower.resources.db
     wanted = [mail for mail in batch if is_wanted(connection, mail)]
     if wanted:
@@ -171,7 +171,7 @@ async def take_mails(
 
 
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
-    """Durable on return. A mail in a loop is left there, and so is a letter of this server to a person."""
+    """Durable on return. An email in a loop is left there, and so is a letter of this server to a person."""
     resources = follower.resources
     if await resources.db.read(own_letters.is_own, own_letters.find_marks(raw)):
         log.get().info("a letter of this server was left", connection=connection.id, uid=uid)
@@ -199,7 +199,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
 
 
 async def finish(client: ImapClient, after: str, uids: list[int]) -> None:
-    """The configured action once the mails are durable here: one command for all."""
+    """The configured action once the emails are durable here: one command for all."""
     if after == "seen":
         await client.mark_seen(uids)
     elif after.startswith("move:"):
@@ -212,7 +212,7 @@ def named_addresses(raw: bytes) -> list[str]:
 
 
 def find_destination(tx: Tx, connection: Connection, named: list[str]) -> Destination:
-    """The inbox whose tagged address the mail names, else the connection's own."""
+    """The inbox whose tagged address the email names, else the connection's own."""
     tagged = connection.tagged
     found = next((tagged[address] for address in named if address in tagged), connection.inbox_id)
     if found is None or inboxes.find(tx, found) is None:

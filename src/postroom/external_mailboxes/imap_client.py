@@ -47,7 +47,7 @@ class OpenFolder(Struct, frozen=True):
 
 
 class ListedMail(Struct, frozen=True):
-    """A mail of the folder, before it is fetched."""
+    """An email of the folder, before it is fetched."""
 
     uid: int
     size_bytes: int
@@ -60,7 +60,7 @@ class ImapClient:
         self._wire = wire
         self._number = 0
         self._heard = 0  # responses to the last command
-        self._size = 0  # of the folder, in mails
+        self._size = 0  # of the folder, in emails
         self._has_grown = False  # since the last complete listing: any answer may report it
         self._features: frozenset[str] = frozenset()
         self._uid_next = 0  # of the open folder, when it was opened; 0 if the server does not say
@@ -124,7 +124,7 @@ class ImapClient:
         return OpenFolder(int(codes[b"UIDVALIDITY"]), None if uid_next is None else int(uid_next))
 
     async def list_behind(self, last_uid: int, with_ids: bool = False) -> AsyncIterator[list[ListedMail]]:
-        """All mails after a UID, in parts: a large folder does not fit into one answer."""
+        """All emails after a UID, in parts: a large folder does not fit into one answer."""
         start, step = last_uid + 1, max(LISTED_AT_ONCE, self._uid_next // MOST_LISTS)
         while start + step < self._uid_next:
             yield await self._describe(start, start + step - 1, with_ids)
@@ -150,7 +150,7 @@ class ImapClient:
         return sorted(inside, key=lambda each: each.uid)
 
     async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
-        """Whole mails by one command; deleted ones are left out."""
+        """Whole emails by one command; deleted ones are left out."""
         wanted = set(uids)
         found: dict[int, bytes] = {}
         for each in await self.run(f"UID FETCH {_set_of(uids)} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):

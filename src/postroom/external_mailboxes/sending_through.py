@@ -26,7 +26,7 @@ class SendingThrough:
         return connection.smtp_url(await self._tokens.get(connection))
 
     async def keep_copy(self, connection_id: str, raw: bytes) -> None:
-        """The mail has left: errors here are only logged."""
+        """The email has left: errors here are only logged."""
         connection = await self._resources.db.read(connections.find, connection_id)
         if connection is None or str(connection.settings["smtp"]["host"]).endswith(KEEP_THEIR_OWN):
             return

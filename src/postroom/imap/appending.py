@@ -1,4 +1,4 @@
-"""APPEND: a mail uploaded by a program becomes a message or a draft; no event is recorded."""
+"""APPEND: an email uploaded by a program becomes a message or a draft; no event is recorded."""
 
 from collections.abc import Sequence
 

@@ -23,7 +23,7 @@ class ImapState(Struct, eq=False):
     caller: Caller | None = None
     inbox: Inbox | None = None
     view: FolderView | None = None
-    mail: SpooledContent | None = None  # the mail of APPEND
+    mail: SpooledContent | None = None  # the email of APPEND
     is_utf8: bool = False
     wants_modseq: bool = False
     idle_ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""The appointment that a mail brings, from its calendar file."""
+"""The appointment that an email brings, from its calendar file."""
 
 from postroom.clock import to_iso
 from postroom.mailbox.documents import Appointment

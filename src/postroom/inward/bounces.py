@@ -1,4 +1,4 @@
-"""Applies a bounce or a complaint, if it is about a mail that was really sent."""
+"""Applies a bounce or a complaint, if it is about an email that was really sent."""
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ MAX_AGE = 7 * DAY
 
 
 class SentMail(Struct, frozen=True):
-    """A mail that a report is about, and the inbox that sent it."""
+    """An email that a report is about, and the inbox that sent it."""
 
     message: Message
     inbox: Inbox
@@ -31,7 +31,7 @@ class SentMail(Struct, frozen=True):
 def apply_report(
     tx: Tx, inbox: Inbox, report: Report, about: About | None, base_url: str, now: int
 ) -> list[str]:
-    """Returns the bells to ring. A report not proven for a mail of ours has no effect: it may be forged."""
+    """Returns the bells to ring. A report not proven for an email of ours has no effect: it may be forged."""
     sent = find_sent(tx, inbox, report, about, now)
     if sent is None or report.kind == "other":
         return []
@@ -64,7 +64,7 @@ def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: in
 def match(
     sent: list[Delivery], report: Report, about: About | None
 ) -> list[tuple[Delivery, RecipientReport]]:
-    """Pairs each recipient of the mail with what is reported of it; failures first, since they count."""
+    """Pairs each recipient of the email with what is reported of it; failures first, since they count."""
     reported = sorted(report.recipients, key=lambda each: not each.is_failed)
     if about is not None and about.position is not None:
         return [(each, said_of(each, reported)) for each in at_position(sent, about.position) if reported]
@@ -84,7 +84,7 @@ def find_named(sent: list[Delivery], reported: RecipientReport) -> Delivery | No
 
 
 def said_of(delivery: Delivery, reported: list[RecipientReport]) -> RecipientReport:
-    """The report that names this address; else the first one, since the mail may have been forwarded."""
+    """The report that names this address; else the first one, since the email may have been forwarded."""
     return next((each for each in reported if find_named([delivery], each) is not None), reported[0])
 
 

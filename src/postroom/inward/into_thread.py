@@ -32,7 +32,7 @@ _OF_IMPORTED_MAIL = (
 
 
 class Names(Struct, frozen=True):
-    """Which mails a mail answers, and its participants."""
+    """Which emails an email answers, and its participants."""
 
     in_reply_to: list[str]
     references: list[str]
@@ -49,7 +49,7 @@ class ThreadPlace(Struct, frozen=True):
     thread: Thread
     starts_thread: bool
     is_new_participant: bool
-    is_woken: bool = False  # the mail ended that the thread was snoozed or done
+    is_woken: bool = False  # the email ended that the thread was snoozed or done
 
 
 def names_of(mail: ParsedMail) -> Names:
@@ -71,7 +71,7 @@ def find_place(
     digest: Digest,
     is_imported: bool = False,
 ) -> ThreadPlace:
-    """Finds the thread that the mail joins or starts, and counts the mail in it. `digest` is of the mail."""
+    """Find the thread that the email joins or starts, and count the email in it. `digest` is the email's."""
     joined = resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
     if joined is None:
         own = thread_digests.encode(digest)
@@ -89,7 +89,7 @@ def find_place(
 
 
 def woken(places: Iterable[tuple[ThreadPlace | None, int]]) -> list[SystemNotice]:
-    """Of each place, and when its mail came."""
+    """Of each place, and when its email came."""
     return [
         thread_events.notice(THREAD_WOKEN, place.thread, now, reason="message")
         for place, now in places
@@ -136,7 +136,7 @@ def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadPlace, Document]]) ->
 
 
 def record_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
-    """Updates the threads of mails just stored, and those of mails they name."""
+    """Updates the threads of emails just stored, and those of emails they name."""
     related.record_all(
         tx,
         [

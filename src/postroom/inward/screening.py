@@ -1,4 +1,4 @@
-"""Signals against a mail: the rules of `postroom_mail.screening`, with the inbox's known correspondents.
+"""Signals against an email: the rules of `postroom_mail.screening`, with the inbox's known correspondents.
 
 The rules take a tenth of a second to load, so they are imported when needed, or when there is time.
 """
@@ -32,12 +32,12 @@ class Screening(Struct, frozen=True):
     signals: list[Signal]
 
 
-# In doubt against the mail: then approval on risk is asked for.
+# In doubt against the email: then approval on risk is asked for.
 NOT_EXAMINED = Screening("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
 
 
 def judged(document: Document, found: Screening) -> Document:
-    """Adds the verdict. A mail that is not clean is not answered automatically."""
+    """Adds the verdict. An email that is not clean is not answered automatically."""
     return structs.replace(
         document,
         verdict=found.verdict,
@@ -76,7 +76,7 @@ def with_sender(found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[
 
 
 def load() -> None:
-    """Loads the rules, so that the first mail does not wait for them."""
+    """Loads the rules, so that the first email does not wait for them."""
     from postroom_mail import screening  # noqa: F401
 
 

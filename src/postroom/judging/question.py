@@ -1,4 +1,4 @@
-"""The question to a judge about a mail, and its answer: both are data."""
+"""The question to a judge about an email, and its answer: both are data."""
 
 import re
 from typing import Any, Literal
@@ -29,7 +29,7 @@ _UNPRINTABLE = re.compile(
 
 
 class JudgedMail(Struct, rename="camel", frozen=True):
-    """What the judge is sent of a mail: no address but the sender's, no file."""
+    """What the judge is sent of an email: no address but the sender's, no file."""
 
     sender: str = msgspec.field(name="from")
     subject: str
@@ -38,7 +38,7 @@ class JudgedMail(Struct, rename="camel", frozen=True):
 
 
 class Opinion(Struct, frozen=True):
-    """Only an objection is one: no answer can make a mail more trusted."""
+    """Only an objection is one: no answer can make an email more trusted."""
 
     verdict: Literal["suspicious", "malicious"]
     reason: str

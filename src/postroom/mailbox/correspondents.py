@@ -18,7 +18,7 @@ class KnownSince(Struct, frozen=True):
 
 
 def add(tx: Tx, found: Iterable[tuple[str, str, bool]], now: int) -> set[tuple[str, str]]:
-    """Takes inbox, address, and whether the mail is genuine.
+    """Takes inbox, address, and whether the email is genuine.
 
     Returns the pairs whose address is new to the inbox, or genuine for the first time.
     """
@@ -48,7 +48,7 @@ def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Kno
 
 
 def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
-    """A mail of this address has passed DMARC."""
+    """An email of this address has passed DMARC."""
     tx.run(
         "update correspondents set verified_at = :now"
         " where inbox_id = :inbox_id and address = :address and verified_at is null",
@@ -107,7 +107,7 @@ def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[s
 def find(tx: Tx, asked: Sequence[tuple[str, str]], only_trusted: bool = False) -> set[tuple[str, str]]:
     """Returns those pairs of inbox and address whose address has written to the inbox.
 
-    A trusted address has written at least one mail that did not fail DMARC.
+    A trusted address has written at least one email that did not fail DMARC.
     """
     trusted = " and is_trusted = 1" if only_trusted else ""
     rows = tx.many(

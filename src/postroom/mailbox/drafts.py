@@ -1,4 +1,4 @@
-"""Drafts: unsent mails, with their files. Any field may be missing."""
+"""Drafts: unsent emails, with their files. Any field may be missing."""
 
 from collections.abc import Sequence
 

@@ -49,7 +49,7 @@ class Choice(Struct, frozen=True):
 
 
 ALL = Choice()
-# Held mail that a person decides about, and held mail that only waits for the end of a pause.
+# Held mail that a person decides about, and held email that only waits for the end of a pause.
 FOR_A_PERSON = Choice("""reasons <> '["paused"]'""")
 FOR_ITS_PAUSE = Choice("""reasons = '["paused"]'""")
 

@@ -1,4 +1,4 @@
-"""Messages: one mail in one inbox, with its document."""
+"""Messages: one email in one inbox, with its document."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -113,7 +113,7 @@ class NewMessage(Struct, frozen=True):
     blob: str | None
     created_at: int
     size_bytes: int
-    trace_bytes: int = 0  # of our own trace field, which is before the mail as it came
+    trace_bytes: int = 0  # of our own trace field, which is before the email as it came
     text_at: int | None = None  # where in `raw` the text belongs, which is cut out there
     html_at: int | None = None
     has_hold: bool = False
@@ -206,7 +206,7 @@ def list_outlines(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
 
 
 def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
-    """A mail sent from here, by Message-ID."""
+    """An email sent from here, by Message-ID."""
     row = tx.one(
         f"select {COLUMNS} from messages where inbox_id = :inbox_id and rfc_message_id = :rfc_message_id"
         " and direction = 'outbound' and is_imported = 0 and created_at >= :since limit 1",

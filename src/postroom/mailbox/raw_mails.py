@@ -1,6 +1,6 @@
-"""Raw mails: the bytes as received or written, in the row if small, in a blob if large.
+"""Raw emails: the bytes as received or written, in the row if small, in a blob if large.
 
-Text and HTML of a small mail that are also in its document are cut out, and restored when read. The rest
+Text and HTML of a small email that are also in its document are cut out, and restored when read. The rest
 is compressed if that makes it shorter; its length is then stored too.
 """
 
@@ -36,7 +36,7 @@ WRITTEN_COLUMNS = "content, content_bytes"
 class RawMail(Struct, frozen=True):
     """The bytes or the blob that holds them, and the length of our own trace field.
 
-    `signature` is the one that a captured mail would have been sent with.
+    `signature` is the one that a captured email would have been sent with.
     """
 
     content: bytes | None
@@ -46,7 +46,7 @@ class RawMail(Struct, frozen=True):
 
 
 class Cut(Struct, frozen=True):
-    """A mail without its text and HTML, and their positions; None: not cut out."""
+    """An email without its text and HTML, and their positions; None: not cut out."""
 
     content: bytes
     text_at: int | None = None
@@ -112,7 +112,7 @@ def get(tx: Tx, message_id: str) -> RawMail:
 
 
 def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """The header of each with its final empty line; none for a large mail or a long header."""
+    """The header of each with its final empty line; none for a large email or a long header."""
     found = _heads(tx, message_ids, USUAL_HEAD_BYTES)
     return found | _heads(tx, [each for each in message_ids if each not in found], HEAD_BYTES)
 
@@ -146,7 +146,7 @@ def head_of(kept: Cut, trace_bytes: int, most: int = HEAD_BYTES) -> bytes | None
 
 
 def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """Envelopes that were made when the mails came."""
+    """Envelopes that were made when the emails came."""
     if not message_ids:
         return {}
     is_asked, asked = one_of("message_id", message_ids)
@@ -196,7 +196,7 @@ async def put_if_large(resources: Resources, raw: bytes) -> str | None:
 
 
 async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
-    """Without our trace field it parses as it did on arrival; some damaged mails would not with it."""
+    """Without our trace field it parses as it did on arrival; some damaged emails would not with it."""
     raw = await resources.db.read(get, message_id)
     content = raw.content
     if content is None:
@@ -211,7 +211,7 @@ async def read_blob(resources: Resources, blob: str) -> bytes:
 
 
 async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], T]) -> T:
-    """If the file is missing, the rows show whether its mail was just deleted or the file is lost."""
+    """If the file is missing, the rows show whether its email was just deleted or the file is lost."""
     try:
         return await pools.FILES.run(read_it, blob)
     except FileNotFoundError:
@@ -221,7 +221,7 @@ async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], 
 
 
 async def stream(resources: Resources, raw: RawMail) -> AsyncIterator[bytes]:
-    """Streams a large mail with our trace field in chunks, never all in memory."""
+    """Streams a large email with our trace field in chunks, never all in memory."""
     assert raw.blob is not None
     chunks = await _or_missing(resources, raw.blob, resources.blobs.stream)
     first = await pools.FILES.run(next, chunks, b"")
@@ -235,7 +235,7 @@ async def _chunks(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def find_link(resources: Resources, message_id: str, file: Attachment) -> str | None:
-    """A link to the blob store for a large file of a large mail; None: read it from the mail."""
+    """A link to the blob store for a large file of a large email; None: read it from the mail."""
     if file.size_bytes < LINKED_BYTES or not resources.blobs.is_shared:
         return None
     raw = await resources.db.read(get, message_id)

@@ -1,6 +1,6 @@
-"""Related threads of one inbox: their mails name Message-IDs that the other thread's mails have or name.
+"""Related threads of one inbox: their emails name Message-IDs that the other thread's emails have or name.
 
-Mail comes out of order, and two people answer a mail that never came. Pairs are stored as mails come,
+Mail comes out of order, and two people answer an email that never came. Pairs are stored as emails come,
 and all counts are limited: a stranger may name any number of ids.
 """
 
@@ -19,7 +19,7 @@ THREAD_IDS_LIMIT = 300
 
 
 class Placed(Struct, frozen=True):
-    """A mail in its thread: its own id, and those it names."""
+    """An email in its thread: its own id, and those it names."""
 
     inbox_id: str
     thread_id: str
@@ -33,7 +33,7 @@ def names_of(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[str
 
 
 def record_all(tx: Tx, placed: Sequence[Placed]) -> None:
-    """Takes mails that are already stored."""
+    """Takes emails that are already stored."""
     pairs = set(_who_named(tx, placed))
     for mail in placed:
         if mail.names:
@@ -44,7 +44,7 @@ def record_all(tx: Tx, placed: Sequence[Placed]) -> None:
 
 
 def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
-    """Threads that named a mail before it came. One query for all, since most mails were named by none."""
+    """Threads that named an email before it came. One query for all, since most emails were named by none."""
     rows = tx.many(
         "select inbox_id, rfc_message_id, thread_id from named_ids"
         " where (inbox_id, rfc_message_id) in (values :rows)",
@@ -60,7 +60,7 @@ def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
 
 
 def _record_names(tx: Tx, mail: Placed) -> set[str]:
-    """Returns the other threads that have or name what this mail names."""
+    """Returns the other threads that have or name what this email names."""
     holders = _holders(tx, mail)
     held_here = {row["rfc_message_id"] for row in holders if row["thread_id"] == mail.thread_id}
     found = {row["thread_id"] for row in holders}

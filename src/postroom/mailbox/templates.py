@@ -1,4 +1,4 @@
-"""Templates: texts of an inbox with fields, from which mails are written."""
+"""Templates: texts of an inbox with fields, from which emails are written."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ OF_AN_INBOX = "exists (select 1 from inboxes where inboxes.id = templates.inbox_
 
 
 class TemplateText(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The content of a mail; in a template with `{{name}}` where a value goes."""
+    """The content of an email; in a template with `{{name}}` where a value goes."""
 
     body: str
     subject: str | None = None

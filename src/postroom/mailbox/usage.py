@@ -58,7 +58,7 @@ class GroupUse(Struct, frozen=True):
 
 
 def list_groups(tx: Tx, scope: Scope, group_by: str, first_day: int, last_day: int) -> list[GroupUse]:
-    """Groups with activity or stored mail, in order; empty days are included."""
+    """Groups with activity or stored email, in order; empty days are included."""
     if group_by == "day":
         return _by_day(tx, scope, first_day, last_day)
     column = "inbox_id" if group_by == "inbox" else "pod_id"
@@ -127,7 +127,7 @@ def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
 
 
 class HourCount(Struct, frozen=True):
-    """Mails of an inbox in an hour since 1970; `what` is received, sent or failed."""
+    """Emails of an inbox in an hour since 1970; `what` is received, sent or failed."""
 
     inbox_id: str
     hour: int
@@ -136,7 +136,7 @@ class HourCount(Struct, frozen=True):
 
 
 def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCount]:
-    """Counted from the mails, by the hour they came or were written; waiting ones are not counted."""
+    """Counted from the emails, by the hour they came or were written; waiting ones are not counted."""
     rows = all_of(
         tx,
         f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"

@@ -1,4 +1,4 @@
-"""The content of a mail while it arrives: in memory if small, in an unnamed temporary file if large."""
+"""The content of an email while it arrives: in memory if small, in an unnamed temporary file if large."""
 
 import io
 import mmap
@@ -106,7 +106,7 @@ class Spool:
                 self._file.close()
 
     def _move_to_file(self) -> None:
-        self._file = tempfile.TemporaryFile(  # noqa: SIM115 - lives until the mail is taken over
+        self._file = tempfile.TemporaryFile(  # noqa: SIM115 - lives until the email is taken over
             dir=self._folder, buffering=_WRITE_BUFFER_BYTES
         )
         self._file.write(self._memory)
@@ -114,7 +114,7 @@ class Spool:
 
 
 class IncomingMail:
-    """The mail that a connection is receiving, if any. One that cannot be spooled is dropped."""
+    """The email that a connection is receiving, if any. One that cannot be spooled is dropped."""
 
     def __init__(self, folder: Path, memory_limit: int) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Signs outgoing mail, which takes milliseconds of a core each: in threads of its own, one per core."""
+"""Signs outgoing email, which takes milliseconds of a core each: in threads of its own, one per core."""
 
 import asyncio
 import contextlib
@@ -13,20 +13,20 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom_mail.authentication import arc_seal, dkim
 from postroom_mail.authentication.arc_seal import SeenProofs
 
-# While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
+# While more wait to be signed, emails go on in groups of this size: delivered side by side, with their
 # outcomes share a commit, which costs as much as delivering a mail.
 GROUP_SIZE = 16
 
 
 class Unsigned(Struct, frozen=True):
-    """A mail to be signed. The recipients of a message get the same bytes, and so the same signature."""
+    """An email to be signed. The recipients of a message get the same bytes, and so the same signature."""
 
     message_id: str
     raw: bytes
     domain: str
     keys: tuple[DkimKey, ...]
     now: int
-    seen: SeenProofs | None = None  # for a redirected mail: to be sealed as well
+    seen: SeenProofs | None = None  # for a redirected email: to be sealed as well
 
 
 class Signers:
@@ -60,7 +60,7 @@ class Signers:
         self._threads[-1].start()
 
     def close(self) -> None:
-        """Waits for signatures being made; mails still waiting are retried when their claim ends."""
+        """Waits for signatures being made; emails still waiting are retried when their claim ends."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._jobs.get_nowait()

@@ -1,4 +1,4 @@
-"""Handles a mail to the simulator: its character's reaction, as a receipt or a delivery error."""
+"""Handles an email to the simulator: its character's reaction, as a receipt or a delivery error."""
 
 import asyncio
 

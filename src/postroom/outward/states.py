@@ -1,4 +1,4 @@
-"""The states of an outgoing mail, and all allowed moves between them. Every path checks here."""
+"""The states of an outgoing email, and all allowed moves between them. Every path checks here."""
 
 from enum import StrEnum
 
@@ -67,7 +67,7 @@ _OF_A_HOLD = {
 
 
 def state_of(status: str, hold: Hold | None) -> State:
-    """The hold decides while it lasts or if it ended the mail; after its release, the status does."""
+    """The hold decides while it lasts or if it ended the email; after its release, the status does."""
     if hold is not None:
         if hold.state in _OF_A_HOLD:
             return _OF_A_HOLD[hold.state]

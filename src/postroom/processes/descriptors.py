@@ -12,7 +12,7 @@ ENOUGH = 65_536
 # For the database, couriers (264 connections out), blobs, children that read files, and health.
 RESERVE = 400
 MOST_SMTP, MOST_HTTP = 2_000, 20_000
-PER_SMTP = 2  # a connection and the file its mail is spooled to
+PER_SMTP = 2  # a connection and the file its email is spooled to
 
 
 class Caps(Struct, frozen=True):

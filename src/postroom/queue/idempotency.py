@@ -154,7 +154,7 @@ def set_answer(tx: Tx, scope: Scope, key: str, known: bytes, answer: bytes) -> N
 
 
 def _may_be_same(known: str, asked: str) -> bool:
-    """A hash of another server version cannot be compared. Its key has sent a mail and must not send a second
+    """A hash of another server version cannot be compared. Its key sent an email and must not send a second
     one: a retry after an upgrade gets the answer of the first.
     """
     return known == asked or not known.startswith(VERSION)

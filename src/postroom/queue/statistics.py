@@ -1,4 +1,4 @@
-"""Statistics of the queue for the operator: what waits, deliveries by domain, mails by the hour."""
+"""Statistics of the queue for the operator: what waits, deliveries by domain, emails by the hour."""
 
 from collections.abc import Iterable, Sequence
 
@@ -55,8 +55,8 @@ class Hour(Struct, frozen=True):
     received: int
     sent: int
     failed: int  # or bounced
-    event_seconds: float | None  # p95 from the arrival of a mail to its event
-    queue_seconds: float | None  # p95 from the acceptance of a mail to the end of its delivery
+    event_seconds: float | None  # p95 from the arrival of an email to its event
+    queue_seconds: float | None  # p95 from the acceptance of an email to the end of its delivery
 
 
 class Loop(Struct, frozen=True):
@@ -82,7 +82,7 @@ class ListedDelivery(Struct, frozen=True):
 
 
 class OutsideAnswers(Struct, frozen=True):
-    """The newest outgoing mails: how many were taken, and how many found no connection."""
+    """The newest outgoing emails: how many were taken, and how many found no connection."""
 
     taken: int
     unreached: int
@@ -186,7 +186,7 @@ def _count(destination: DomainStatistics, row: Row) -> None:
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:
-    """Lanes of mails with complaints."""
+    """Lanes of emails with complaints."""
     ids = [row["message_id"] for row in _newest_events(tx, since) if row["kind"] == "message.complained"]
     if not ids:
         return []
@@ -229,7 +229,7 @@ def _by_hour(rows: Iterable[Row], first: int) -> list[list[int]]:
 
 
 def _event_delays(tx: Tx, since: int) -> Iterable[Row]:
-    """From arrival to event for each mail; examined mail has its event later."""
+    """From arrival to event for each email; examined mail has its event later."""
     return tx.all(
         "select looked_at.created_at as at, looked_at.created_at - messages.created_at as took from"
         " (select created_at, message_id, kind from events where created_at >= :since"

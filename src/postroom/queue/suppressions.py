@@ -24,7 +24,7 @@ class Suppression(Struct, frozen=True):
     address: str
     type: str
     created_at: int
-    message_id: str | None = None  # the sent mail that caused it
+    message_id: str | None = None  # the sent email that caused it
     reason: str | None = None  # what was said of it
 
 

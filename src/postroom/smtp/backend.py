@@ -17,11 +17,11 @@ class StorageFull(Exception):
 
 
 class MailLoop(Exception):
-    """Raised by an intake for a mail that passed too many servers: the client gets 554 5.4.6."""
+    """Raised by an intake for an email that passed too many servers: the client gets 554 5.4.6."""
 
 
 class Accepted(Struct, frozen=True):
-    """The recipient exists. Equal destinations in one mail are one recipient."""
+    """The recipient exists. Equal destinations in one email are one recipient."""
 
     destination: Hashable
 
@@ -46,7 +46,7 @@ class RecipientDirectory(Protocol):
 
 class MailIntake(Protocol):
     async def accept(self, envelope: Envelope) -> None:
-        """Returns only when the mail is durable; the content is gone after the return.
+        """Returns only when the email is durable; the content is gone after the return.
 
         StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, any other exception with 451 4.3.0.
         """

@@ -118,7 +118,7 @@ class SmtpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._context.connections.release(self)
-        # While a hand-over runs, the mail belongs to it and is finished without the client.
+        # While a hand-over runs, the email belongs to it and is finished without the client.
         if not self._session.is_asking:
             self._mail.drop()
 

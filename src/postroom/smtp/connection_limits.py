@@ -12,7 +12,7 @@ from postroom.smtp.limits import SessionLimits
 
 
 class LimitedConnection(Protocol):
-    """A connection as the server sees it. `idle_since` is None while a mail or an answer is under way."""
+    """A connection as the server sees it. `idle_since` is None while an email or an answer is under way."""
 
     @property
     def idle_since(self) -> float | None: ...

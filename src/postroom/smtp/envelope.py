@@ -1,4 +1,4 @@
-"""A received mail with everything the session learned about it."""
+"""A received email with everything the session learned about it."""
 
 import re
 from collections.abc import Hashable
@@ -35,7 +35,7 @@ class Envelope(Struct, frozen=True):
         return self.content.size_bytes
 
     def read(self) -> bytes:
-        """The whole mail in memory."""
+        """The whole email in memory."""
         return self.content.read()
 
     def open(self) -> Readable:
@@ -53,7 +53,7 @@ class Envelope(Struct, frozen=True):
 
     @property
     def protocol(self) -> str:
-        """The registered name of how the mail came (RFC 3848, RFC 6531 section 4.3)."""
+        """The registered name of how the email came (RFC 3848, RFC 6531 section 4.3)."""
         if not self.esmtp:
             return "SMTP"
         return ("UTF8SMTP" if self.smtputf8 else "ESMTP") + ("S" if self.tls else "")

@@ -19,7 +19,7 @@ READ_IN_LOOP_BYTES = 1024 * 1024
 
 
 class DatabaseIntake:
-    """Reads a mail and stores it, in this process."""
+    """Reads an email and stores it, in this process."""
 
     def __init__(self, resources: Resources, reader: Reader) -> None:
         self._resources = resources
@@ -39,7 +39,7 @@ class DatabaseIntake:
 
 
 class JournalIntake:
-    """Appends a mail to this process's journal; a large one is stored directly, after those before it."""
+    """Appends an email to this process's journal; a large one is stored directly, after those before it."""
 
     def __init__(
         self, journal: MailJournal, large: MailIntake, hostname: str, now: Callable[[], int]

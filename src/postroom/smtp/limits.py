@@ -10,7 +10,7 @@ class SessionLimits(Struct, frozen=True):
 
     hostname: str = "localhost"
     max_message_bytes: int = limits.EMAIL_BYTES
-    # A mail above this leaves memory for a temporary file.
+    # An email above this leaves memory for a temporary file.
     spool_over_bytes: int = 1024 * 1024
     # RFC 5321 section 4.5.3.1.4 demands 512; extensions and long addresses need more.
     max_line_bytes: int = 4096
@@ -27,9 +27,9 @@ class SessionLimits(Struct, frozen=True):
     greeting_delay_seconds: float = 0.001
     # The time for one whole command, however slowly its bytes come (RFC 5321 section 4.5.3.2.7).
     command_timeout_seconds: float = 300
-    # The longest silence inside a mail (RFC 5321 section 4.5.3.2.5).
+    # The longest silence inside an email (RFC 5321 section 4.5.3.2.5).
     data_timeout_seconds: float = 180
-    # The longest time for one mail from 354 to the final dot.
+    # The longest time for one email from 354 to the final dot.
     mail_timeout_seconds: float = 1800
     min_data_bytes_per_second: int = 500
     # The minimum rate does not apply to the first seconds of a mail.
@@ -40,7 +40,7 @@ class SessionLimits(Struct, frozen=True):
 
 
 def is_transfer_too_slow(limits: SessionLimits, seconds: float, received_bytes: int) -> bool:
-    """Whether a mail that has been arriving for `seconds` should be given up."""
+    """Whether an email that has been arriving for `seconds` should be given up."""
     if seconds > limits.mail_timeout_seconds:
         return True
     return seconds > limits.data_grace_seconds and received_bytes < seconds * limits.min_data_bytes_per_second

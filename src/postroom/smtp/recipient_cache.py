@@ -1,4 +1,4 @@
-"""Recipients found in the last second: a sender with many mails for one inbox causes one look-up a second."""
+"""Recipients found in the last second: many emails of one sender to one inbox cause one look-up a second."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -77,7 +77,7 @@ class Server:
         self._watch = loop.create_task(self._watch_clock())
 
     async def stop(self) -> None:
-        """Ends every session with 421; a mail that is being stored gets its answer first."""
+        """Ends every session with 421; an email that is being stored gets its answer first."""
         if self._watch is None:
             return
         for listener in self._listeners:

@@ -21,7 +21,7 @@ from postroom.errors import InternalError, Unavailable
 from postroom.processes import process_metrics
 from postroom.storage.data_folder import make_folder, sync_folder
 
-# A disk without space for this much has none for a large mail either.
+# A disk without space for this much has none for a large email either.
 PROBE_BYTES = 256 * 1024
 STREAM_BYTES = 1024 * 1024
 UNFINISHED = ".part"
@@ -41,7 +41,7 @@ class DamagedBlob(InternalError):
 
 
 class BlobPart(Struct, frozen=True):
-    """A file inside a large mail, stored apart for a while: no row names it, so it is swept as an orphan."""
+    """A file inside a large email, stored apart for a while: no row names it, so it is swept as an orphan."""
 
     name: str
     filename: str

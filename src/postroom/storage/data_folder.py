@@ -94,7 +94,7 @@ TRACES = ("blobs/??/*", "journal/*/*", "search.db", "outcomes/*", "outcomes.jour
 def require_no_lost_database(folder: Path) -> None:
     """Raises if data of a server is there without its database: it was lost.
 
-    A start with a new database would make a new first account, and remove large mails as orphans.
+    A start with a new database would make a new first account, and remove large emails as orphans.
     """
     database = folder / DATABASE_NAME
     if database.is_file() and database.stat().st_size:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-Record = Sequence[bytes]  # in parts, so that a large mail is not copied
+Record = Sequence[bytes]  # in parts, so that a large email is not copied
 
 MARKER_BYTES = 16
 HEAD = struct.Struct(">16sIIII")  # marker, number, length, checksum of both, checksum of the record

@@ -37,7 +37,7 @@ Tell = Callable[[int], None]
 
 @dataclass(slots=True)
 class Manifest:
-    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too.
+    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that email, too.
 
     `damaged` lists blobs whose bytes do not match their hash: the backup has what is left of them.
     """

@@ -29,7 +29,7 @@ _FROM_LINE = re.compile(rb"From (\S{1,%d})[ \t]++([^\r\n]{1,60})" % limits.ADDRE
 
 
 class FiledMail(Struct, frozen=True):
-    """The position of a mail in a file, its date, its envelope sender and its Message-ID.
+    """The position of an email in a file, its date, its envelope sender and its Message-ID.
 
     The id is "" if it has none, or if its header is longer than what was read.
     """
@@ -44,7 +44,7 @@ class FiledMail(Struct, frozen=True):
 
 
 def list_mbox(path: Path, now: int) -> list[FiledMail]:
-    """Ordered by date, so that a mail comes before its answers."""
+    """Ordered by date, so that an email comes before its answers."""
     return sorted(walk_mbox(path, now), key=lambda mail: mail.at)
 
 
@@ -69,7 +69,7 @@ def read(mail: FiledMail) -> bytes:
 
 
 def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
-    """One mail of an mbox, with its first line and the empty line after it."""
+    """One email of an mbox, with its first line and the empty line after it."""
     date = datetime.fromtimestamp(at / 1000, UTC).strftime("%a %b %d %H:%M:%S %Y")
     body = _TO_QUOTE.sub(rb">\1", raw.replace(b"\r\n", b"\n"))
     ends = b"\n" if body.endswith(b"\n") else b"\n\n"
@@ -77,7 +77,7 @@ def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
 
 
 def walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
-    """A mail begins after a line `From …` at the start of the file or after an empty line."""
+    """An email begins after a line `From …` at the start of the file or after an empty line."""
     if not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

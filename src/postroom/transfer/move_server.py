@@ -1,7 +1,7 @@
 """Moves the database of a SQLite server to PostgreSQL: table by table, then both are compared row by row.
 
 A batch of rows and its progress are one transaction, so a move that was killed can continue.
-Files stay where they are: the new server uses the data folder with large mails, journals and certificate.
+Files stay where they are: the new server uses the data folder with large emails, journals and certificate.
 """
 
 import hashlib

@@ -33,7 +33,7 @@ Listed = TypeVar("Listed", FiledMail, ListedMail)
 
 
 class OldMail(Struct, frozen=True):
-    """A mail as it was sent, when it came, and its envelope sender."""
+    """An email as it was sent, when it came, and its envelope sender."""
 
     raw: bytes
     at: int
@@ -52,7 +52,7 @@ class MailboxAt(Struct, frozen=True):
 
 
 def in_batches(sizes: Sequence[int]) -> list[slice]:
-    """Limits the number of mails and bytes of a batch."""
+    """Limits the number of emails and bytes of a batch."""
     found, start, total = [], 0, 0
     for number, size in enumerate(sizes):
         if number > start and (number - start >= BATCH_MAILS or total + size > BATCH_BYTES):
@@ -63,7 +63,7 @@ def in_batches(sizes: Sequence[int]) -> list[slice]:
 
 
 class Known(Protocol):
-    """Which of these Message-IDs the inbox has: those mails need not be read again."""
+    """Which of these Message-IDs the inbox has: those emails need not be read again."""
 
     async def __call__(self, message_ids: Sequence[str]) -> set[str]: ...
 
@@ -128,7 +128,7 @@ async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
 
 
 async def list_mailbox(client: ImapClient) -> list[ListedMail]:
-    """Oldest first, so that a mail comes before its answers."""
+    """Oldest first, so that an email comes before its answers."""
     found = [mail async for part in client.list_behind(0, with_ids=True) for mail in part]
     return sorted(found, key=lambda mail: (mail.arrived_at, mail.uid))
 
@@ -136,7 +136,7 @@ async def list_mailbox(client: ImapClient) -> list[ListedMail]:
 async def from_mailbox(
     client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: Tell, now: int
 ) -> AsyncIterator[list[OldMail]]:
-    """One command per batch; mails that are gone or too large are left out."""
+    """One command per batch; emails that are gone or too large are left out."""
     async for wanted in without_known(listed, find_known, skip):
         for part in in_batches([mail.size_bytes for mail in wanted]):
             yield await fetch_batch(client, wanted[part], now)

@@ -49,7 +49,7 @@ class Sweep:
 
 
 def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
-    """Those that a mail, a draft or an upload uses."""
+    """Those that an email, a draft or an upload uses."""
     in_drafts = drafts.find_used_blobs(tx, names)
     return raw_mails.find_used_blobs(tx, names) | in_drafts | file_links.find_used_blobs(tx, names)
 

@@ -1,4 +1,4 @@
-"""All nodes of a database keep large mails in one blob store: a node with another store is refused."""
+"""All nodes of a database keep large emails in one blob store: a node with another store is refused."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def move(source: Blobs, target: Blobs, removes: bool, report_damaged: Callable[[
             continue
         try:
             content = source.get(name)
-        except FileNotFoundError:  # its mail was deleted meanwhile
+        except FileNotFoundError:  # its email was deleted meanwhile
             continue
         except DamagedBlob:
             report_damaged(name)

@@ -195,7 +195,7 @@ class App:
         return await self._carry_out(route, state.call, values)
 
     async def _answer_beside(self, state: RequestState, path: str) -> Response | None:
-        """Everything besides the interface: links in mails, mail services, MCP, the dashboard."""
+        """Everything besides the interface: links in emails, mail services, MCP, the dashboard."""
         if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
             state.route = f"{link}{{token}}"
             return await (await self._open_dashboard()).links[link].answer(state.request)

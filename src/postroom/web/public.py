@@ -105,7 +105,7 @@ async def mta_sts_policy(site: Site) -> Response:
 
 
 async def autoconfig(site: Site) -> Response:
-    """What a mail program needs to open an inbox of this server"""
+    """What a mail client needs to open an inbox of this server"""
     config = site.resources.config
     if config.imap is None:
         raise NotFound("This server has no IMAP.")

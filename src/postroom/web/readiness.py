@@ -1,4 +1,4 @@
-"""Whether the server works: it can store a mail of any size, and its loops run."""
+"""Whether the server works: it can store an email of any size, and its loops run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -65,7 +65,7 @@ class Disconnected(Struct, frozen=True, tag=True, array_like=True):
 
 
 class StoreRequest(Struct, frozen=True, tag=True, array_like=True):
-    """A mail that the worker has read, to be stored."""
+    """An email that the worker has read, to be stored."""
 
     number: int
     read: ReadMail
@@ -81,7 +81,7 @@ class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
 
 
 class ReadRequest(Struct, frozen=True, tag=True, array_like=True):
-    """A mail between inboxes of this server, to be read by a worker."""
+    """An email between inboxes of this server, to be read by a worker."""
 
     number: int
     arrival: Arrival

@@ -35,7 +35,7 @@ from postroom.workers.channel import (
 from postroom.workers.worker_handle import WorkerHandle
 
 BACKLOG = 512
-READ_TRIES = 3  # a mail that kills its readers must not kill all of them for ever
+READ_TRIES = 3  # an email that kills its readers must not kill all of them for ever
 
 
 class WorkerTimeouts(Struct, frozen=True):
@@ -46,7 +46,7 @@ class WorkerTimeouts(Struct, frozen=True):
     starting_looks: int = 120
     start: float = 10.0
     stop: float = 60.0
-    read: float = 30.0  # until a worker is ready to read a mail
+    read: float = 30.0  # until a worker is ready to read an email
     restart: RestartPauses = field(default_factory=RestartPauses)
 
 
@@ -129,7 +129,7 @@ class WorkerSupervisor:
                 await self._is_any_ready.wait()
 
     async def stop(self) -> None:
-        """Sessions end with 421; a mail being stored gets its answer first."""
+        """Sessions end with 421; an email being stored gets its answer first."""
         self._is_stopping = True
         for slot in self._slots:
             for each in slot.sockets:

@@ -56,7 +56,7 @@ REST_SECONDS = 0.05
 
 
 class StoreFailed(Exception):
-    """The server could not store a mail; the message says why."""
+    """The server could not store an email; the message says why."""
 
 
 class RemoteDirectory:
@@ -71,7 +71,7 @@ class RemoteDirectory:
 
 
 class RemoteIntake:
-    """Reads a mail in this process, and has the server store it."""
+    """Reads an email in this process, and has the server store it."""
 
     def __init__(self, channel: Channel, reader: Reader, hostname: str) -> None:
         self._channel = channel

@@ -34,7 +34,7 @@ class Mismatch(Exception):
 
 
 class Person:
-    """A person of the scenario, with an inbox and the mail received so far."""
+    """A person of the scenario, with an inbox and the email received so far."""
 
     def __init__(self, client: Client, inbox: Inbox, tested: Inbox) -> None:
         self.inbox = inbox

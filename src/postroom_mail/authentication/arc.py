@@ -1,4 +1,4 @@
-"""ARC: results that forwarders saw before a mail came here, each with its own seal (RFC 8617)."""
+"""ARC: results that forwarders saw before an email came here, each with its own seal (RFC 8617)."""
 
 from msgspec import Struct
 

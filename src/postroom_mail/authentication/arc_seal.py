@@ -1,4 +1,4 @@
-"""Seals a redirected mail: the results seen here, for its receiver (RFC 8617)."""
+"""Seals a redirected email: the results seen here, for its receiver (RFC 8617)."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from postroom_mail.authentication.organization import ascii_domain
 
 
 class SeenProofs(Struct, frozen=True):
-    """The results of RFC 8601 when the mail came in, and the domain in From."""
+    """The results of RFC 8601 when the email came in, and the domain in From."""
 
     spf: str
     dkim: str

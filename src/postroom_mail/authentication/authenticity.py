@@ -1,4 +1,4 @@
-"""Who really sent a mail: SPF, DKIM, DMARC and ARC in the terms of RFC 8601. Blocking: run it in a thread."""
+"""Find out who sent an email: SPF, DKIM, DMARC and ARC in the terms of RFC 8601. Blocking: for threads."""
 
 import contextlib
 import time
@@ -49,7 +49,7 @@ def check(
 ) -> Judgement:
     """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
 
-    `peer_ip` is None for a mail that never crossed the network: then there is nothing to check.
+    `peer_ip` is None for an email that never crossed the network: then there is nothing to check.
     `from_address` is the author as shown to the reader, so that exactly that one is judged.
     `covered` are fields that a signature must cover besides From to count. What forwarders among
     `trusted_sealers` saw pass counts as passed.

@@ -1,4 +1,4 @@
-"""A mail split into raw header fields and body, and the two canonical forms of DKIM (RFC 6376 section 3.4).
+"""An email split into raw header fields and body, and the two canonical forms of DKIM (RFC 6376 section 3.4).
 
 Every step is linear, even for a body of nothing but spaces.
 """

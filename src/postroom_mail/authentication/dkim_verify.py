@@ -1,4 +1,4 @@
-"""Verifies DKIM: which domains vouch for a mail with a valid signature (RFC 6376, 8301, 8463)."""
+"""Verifies DKIM: which domains vouch for an email with a valid signature (RFC 6376, 8301, 8463)."""
 
 import binascii
 import hashlib

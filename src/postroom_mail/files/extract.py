@@ -19,7 +19,7 @@ from postroom_mail.files.outcome import Encrypted, Unsupported
 from postroom_mail.html.markup import names
 from postroom_mail.html.text import html_to_text, visible
 
-# A zip in a zip, a mail in a mail: deeper ones are named but not opened.
+# A zip in a zip, an email in an email: deeper ones are named but not opened.
 MAX_DEPTH = 3
 # The part of a text that a message shows is worth a wait, the rest only a short one.
 REST_SECONDS = 3.0

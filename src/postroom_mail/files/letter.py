@@ -1,4 +1,4 @@
-"""Text of mails and of web pages saved as mail: the main headers, the words, and the files inside."""
+"""Text of emails and of web pages saved as mail: the main headers, the words, and the files inside."""
 
 from collections.abc import Iterator
 

@@ -17,7 +17,7 @@ def hidden_text(html: str) -> str:
 
 
 def _comments(html: str) -> Iterator[str]:
-    """Including conditional comments, which show some mail programs another text."""
+    """Including conditional comments, which show some mail clients another text."""
     start = html.find(COMMENT)
     while start >= 0:
         end = html.find(END_OF_COMMENT, start + len(COMMENT))

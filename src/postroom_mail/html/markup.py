@@ -23,7 +23,7 @@ def names(words: str) -> frozenset[str]:
 
 
 class Open:
-    """A start tag. It is shared between positions and mails, and must not be changed.
+    """A start tag. It is shared between positions and emails, and must not be changed.
 
     An element that cannot have content gets no Close.
     """

@@ -31,7 +31,7 @@ _BR = Open("br", {})
 
 
 class Anchor:
-    """A link in the mail: its target, its label, and the words around it."""
+    """A link in the email: its target, its label, and the words around it."""
 
     __slots__ = ("label", "texts_before", "texts_behind", "url")
 

@@ -31,10 +31,10 @@ STYLING_ATTRIBUTES = (
 )  # fmt: skip
 
 NEVER_SHOWN = names("title script style template iframe noembed noframes audio video svg meter progress area")
-# Shown or not: a canvas shows its words where no scripts run, as in most mail programs, not in webmail; the
+# Shown or not: a canvas shows its words where no scripts run, as in most mail clients, not in webmail; the
 # others are hidden inside of formulas (MathML Core, section 3.3) and shown outside.
 _IN_DOUBT = names("canvas annotation annotation-xml mphantom")
-# Not shown unless the mail says otherwise.
+# Not shown unless the email says otherwise.
 _NOT_DISPLAYED = names("datalist rp")
 _CONTROLS = names("button select textarea")
 _SPECIAL = NEVER_SHOWN | _IN_DOUBT | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
@@ -97,7 +97,7 @@ class ComputedStyles:
         return look
 
     def forget_impossible(self, tags: Sequence[Open]) -> None:
-        """Drops rules for elements that are not in the mail, such as those for certain mail programs."""
+        """Drops rules for elements that are not in the email, such as those for certain mail clients."""
         if not self.sheet.count:
             return
         classes = " ".join(tag.attributes.get("class", "") for tag in tags)

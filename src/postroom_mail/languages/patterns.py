@@ -36,7 +36,7 @@ def compile_one() -> bool:
 
 
 def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
-    """Compiled on first use: few mails need the rare ones, and a start should not wait for them."""
+    """Compiled on first use: few emails need the rare ones, and a start should not wait for them."""
     return cast("re.Pattern[str]", _Late(pattern, flags))
 
 

@@ -5,7 +5,7 @@ import re
 from postroom_mail.mime.address import base_of, normalize, split, validate
 
 BELOW = "*."
-# RFC 1035 section 2.3.4 for the lengths; an underscore is seen in names that mail comes from.
+# RFC 1035 section 2.3.4 for the lengths; an underscore is seen in names that email comes from.
 _DOMAIN = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 )

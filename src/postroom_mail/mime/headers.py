@@ -35,7 +35,7 @@ _MESSAGE_FROM = re.compile(r"\bfrom\b[^<>]{0,100}<[^<>]{1,200}>(?=\s*(?:of|on|da
 
 
 class Headers(Struct, frozen=True):
-    """The fields of one mail or part, by lower-case name, each with every raw value in order."""
+    """The fields of one email or part, by lower-case name, each with every raw value in order."""
 
     fields: Mapping[str, list[bytes]]
 

@@ -44,7 +44,7 @@ def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | 
 
 
 class StructureCache(Struct):
-    """Caches the last mail: programs fetch its parts one after the other."""
+    """Caches the last email: programs fetch its parts one after the other."""
 
     key: str = ""
     root: BodyPart | None = None

@@ -84,12 +84,12 @@ def envelope(fields: Headers) -> bytes:
 
 
 def envelope_of(raw: bytes) -> bytes:
-    """From a mail, or its header alone."""
+    """From an email, or its header alone."""
     return envelope(headers.split(raw, 0).headers)
 
 
 def _line(fields: Headers, name: str) -> str:
-    """As in the mail, on one line."""
+    """As in the email, on one line."""
     return _UNUSUAL.sub(" ", fields.text(name))
 
 

@@ -40,7 +40,7 @@ class ParsedAttachment(Struct, frozen=True):
 
 
 class ParsedMail(Struct, frozen=True):
-    """A mail as read. Ids are in angle brackets, times are milliseconds UTC, absent text is ""."""
+    """An email as read. Ids are in angle brackets, times are milliseconds UTC, absent text is ""."""
 
     message_id: str
     in_reply_to: tuple[str, ...]
@@ -124,7 +124,7 @@ def _parsed(raw: bytes) -> ParsedMail:
 
 
 def _all_senders(fields: Headers, label: str, of_first: tuple[str, ...]) -> tuple[str, ...]:
-    """From every From field: a mail program may show any of them."""
+    """From every From field: a mail client may show any of them."""
     is_only = fields.count("from") == 1
     listed = of_first if is_only else _normalized(address.parse_list(fields.joined("from", label)))
     return tuple(dict.fromkeys(listed))[: MAX_SENDERS + 1]
@@ -190,7 +190,7 @@ def _is_automated(fields: Headers) -> bool:
 
 
 def _report_type(content_type: str) -> str:
-    """RFC 6522: delivery-status, disposition-notification, feedback-report; "" if the mail is no report."""
+    """RFC 6522: delivery-status, disposition-notification, feedback-report; "" if the email is no report."""
     if not content_type.lower().startswith("multipart/report"):
         return ""
     return charset.clean_line(headers.parameters(content_type).get("report-type", "").lower())[:100]
@@ -268,7 +268,7 @@ def _leaf(part: Part, parent_type: str) -> _Content:
 
 
 def _is_body(content_type: str, name: str, parent_type: str) -> bool:
-    """Text to show in place. A name makes it a file, unless the part is the whole mail or an alternative."""
+    """Text to show in place. A name makes it a file, unless the part is the whole email or an alternative."""
     if parent_type == "":
         return content_type.startswith("text/")
     is_text = content_type in ("text/plain", "text/html")

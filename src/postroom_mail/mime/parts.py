@@ -16,7 +16,7 @@ MAX_PARTS = 1_000
 MAX_DEPTH = 50
 MAX_PART_FIELDS = 100
 MAX_BOUNDARY_BYTES = 250
-# Lines that begin with "--" without being a delimiter; a hostile mail can hold millions.
+# Lines that begin with "--" without being a delimiter; a hostile email can hold millions.
 MAX_DASH_LINES = 300_000
 NO_HEADERS = Headers({})
 

@@ -1,1 +1,1 @@
-"""The content of a mail: links, new words of a reply, and appointments."""
+"""The content of an email: links, new words of a reply, and appointments."""

@@ -1,4 +1,4 @@
-"""Signs in subject and body of who or what wrote a mail, if no header field shows it."""
+"""Signs in subject and body of who or what wrote an email, if no header field shows it."""
 
 import re
 
@@ -8,7 +8,7 @@ READ_HTML_CHARS = 40_000
 FEWEST_TABLES = 3
 FOOTER_CHARS = 1_200
 
-# What people's mail programs leave in their HTML.
+# What people's mail clients leave in their HTML.
 _WRITTEN_BY_PEOPLE = (
     "MsoNormal",
     "gmail_quote",
@@ -77,7 +77,7 @@ def is_bulk(html: str) -> bool:
 
 
 def is_of_person(html: str, text: str) -> bool:
-    """Whether somebody writes of themselves, or with a person's mail program; a code is then no sign."""
+    """Whether somebody writes of themselves, or with a person's mail client; a code is then no sign."""
     if any(mark in html[:READ_HTML_CHARS] for mark in _WRITTEN_BY_PEOPLE):
         return True
     return _FIRST_PERSON.search(_OF_A_LETTER.sub("", text[:FOOTER_CHARS])) is not None

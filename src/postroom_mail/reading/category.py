@@ -1,4 +1,4 @@
-"""The kind of a mail, and whether a program may answer it: by its header fields, then by its body."""
+"""The kind of an email, and whether a program may answer it: by its header fields, then by its body."""
 
 import re
 import unicodedata
@@ -38,7 +38,7 @@ def categorize(
     is_bounce: bool = False,
     body: BodySigns = NO_BODY_SIGNS,
 ) -> Kind:
-    """`mail_from` is None for a mail without an envelope; `is_bounce`: a report was found in it."""
+    """`mail_from` is None for an email without an envelope; `is_bounce`: a report was found in it."""
     name = local_name(from_address)
     if is_bounce or report_type == "delivery-status" or (not mail_from and name in _BOUNCERS):
         return Kind("bounce", False)
@@ -52,7 +52,7 @@ def categorize(
 
 
 def _by_body(body: BodySigns) -> Category:
-    """For a mail whose fields show nothing: older programs and small services write none."""
+    """For an email whose fields show nothing: older programs and small services write none."""
     groups = body.groups
     if "reply" in groups or "list" in groups or "automated" in groups or body.has_code:
         return "automated"

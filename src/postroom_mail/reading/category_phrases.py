@@ -3,7 +3,7 @@
 from postroom_mail.languages.folding import apart, folded
 from postroom_mail.languages.read import languages
 
-# automated: "do not reply to this mail"; transaction: an order, a parcel, an account; promotion: what sells;
+# automated: "do not reply to this email"; transaction: an order, a parcel, an account; promotion: what sells;
 # list: the footer of a mailing list; reply: the subject of an automatic answer.
 GROUPS = ("automated", "transaction", "promotion", "list", "reply")
 

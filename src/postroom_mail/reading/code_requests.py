@@ -11,7 +11,7 @@ from postroom_mail.languages.patterns import late, one_of
 from postroom_mail.reading import code_words as code_words
 from postroom_mail.reading.code_candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
 
-# A mail with a code is short, and has it near its beginning.
+# An email with a code is short, and has it near its beginning.
 SEARCHED_CHARS = 2_000
 _MOST_TRIED = 20
 _SENTENCE_REACH = 100

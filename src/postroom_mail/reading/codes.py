@@ -1,4 +1,4 @@
-"""One-time codes in a mail: recognised by form, position and a word that names them.
+"""One-time codes in an email: recognised by form, position and a word that names them.
 
 An unambiguous word ("verification code") needs less than an ambiguous one ("code").
 Words are searched first, and candidates only around them, so that most mail is read once and quickly.

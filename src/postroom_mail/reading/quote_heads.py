@@ -16,7 +16,7 @@ _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)
 
 
 def head_start(lines: list[str], end: int) -> int | None:
-    """Where a head that ends on this line begins: mail programs wrap it. None if there is no head."""
+    """Where a head that ends on this line begins: mail clients wrap it. None if there is no head."""
     joined = fold(lines[end])
     if is_quoted(lines[end]) or not joined:
         return None

@@ -1,4 +1,4 @@
-"""What mail programs write, in many languages, above quoted or forwarded mail and below a reply."""
+"""What mail clients write, in many languages, above quoted or forwarded email and below a reply."""
 
 from postroom_mail.languages.read import word_lists
 

@@ -1,4 +1,4 @@
-"""The report in a mail, whichever server wrote it."""
+"""The report in an email, whichever server wrote it."""
 
 from postroom_mail.mime.parse import ParsedMail
 from postroom_mail.reports import plain_reports, report_senders
@@ -39,7 +39,7 @@ def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
 
 
 def read_returned(raw: bytes) -> Report:
-    """What a mail to the signed return path is: a report, an answer, or an unreadable bounce."""
+    """What an email to the signed return path is: a report, an answer, or an unreadable bounce."""
     notice = read_notice(raw)
     report = (
         read_mailed(notice)
@@ -54,14 +54,14 @@ def read_returned(raw: bytes) -> Report:
 
 
 def last_word(notice: Notice) -> str:
-    """For a user: the subject and the first words of a mail that no format matches."""
+    """For a user: the subject and the first words of an email that no format matches."""
     words = " ".join(notice.words.split())[:LAST_WORD_LIMIT]
     said = ": ".join(text for text in (notice.subject[:LAST_WORD_LIMIT], words) if text)
     return said or "The mail came back without a reason."
 
 
 def is_answer(notice: Notice) -> bool:
-    """Whether it is no report, not even a damaged one: the mail may well have arrived."""
+    """Whether it is no report, not even a damaged one: the email may well have arrived."""
     return is_given_answer(notice) or report_senders.is_list_mail(notice)
 
 
@@ -109,9 +109,9 @@ def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport,
 
 
 def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The path is signed: whoever writes to it got the mail, and need not look like a mail system.
+    """The path is signed: whoever writes to it got the email, and need not look like a mail system.
 
-    Fields of a list do not speak against a report: a list that refuses a mail writes them too.
+    Fields of a list do not speak against a report: a list that refuses an email writes them too.
     """
     recipients = read_status_part(notice)
     if recipients or is_given_answer(notice):

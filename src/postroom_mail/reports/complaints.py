@@ -59,7 +59,7 @@ def has_feedback(notice: Notice) -> bool:
 
 
 def _read_own_form(notice: Notice) -> Report | None:
-    """A feedback loop that only attaches the mail, or describes it in its own text."""
+    """A feedback loop that only attaches the email, or describes it in its own text."""
     if not _is_from_feedback_loop(notice) or not _FEEDBACK_SUBJECT.search(notice.subject):
         return None
     if report_senders.is_dmarc_report(notice):

@@ -1,4 +1,4 @@
-"""Bounces and complaints as the JSON of a mail service: in a mail (Amazon SNS), or posted to us by HTTP."""
+"""Bounces and complaints as the JSON of a mail service: in an email (Amazon SNS), or posted to us by HTTP."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ def is_json_notice(subject: str) -> bool:
 
 
 def read_mailed(notice: Notice) -> Report | None:
-    """A notice in the text of a mail, with or without the footer of the service below it."""
+    """A notice in the text of an email, with or without the footer of the service below it."""
     text = notice.text.lstrip()[:TEXT_LIMIT]
     if not text.startswith("{"):
         return None

@@ -1,6 +1,6 @@
-"""A mail that may be a report, opened: its author, its parts, and its text for people.
+"""An email that may be a report, opened: its author, its parts, and its text for people.
 
-Reports come from anyone: all of it is linear in the size of the mail, and no bytes make it raise.
+Reports come from anyone: all of it is linear in the size of the email, and no bytes make it raise.
 """
 
 import re
@@ -78,7 +78,7 @@ def read_notice(raw: bytes) -> Notice:
 
 
 def _leaves(root: Part) -> list[Part]:
-    """The first few, in order; a mail inside the mail stays closed."""
+    """The first few, in order; an email inside the email stays closed."""
     leaves: list[Part] = []
     waiting = [root]
     while waiting and len(leaves) < PARTS_LIMIT:
@@ -138,7 +138,7 @@ def returned_head(notice: Notice) -> str:
 
 
 def head_text(original: bytes, label: str) -> str:
-    """The header of a mail as text: it ends where it ends for every other reader."""
+    """The header of an email as text: it ends where it ends for every other reader."""
     original = headers.with_line_feeds(original.lstrip(b"\r\n"))
     return unix_lines(charset.decode(original[: headers.split(original, 0).body_start], label))
 

@@ -1,4 +1,4 @@
-"""Why a mail was refused, by code, status and words: permanently or not, and whose fault it is."""
+"""Why an email was refused, by code, status and words: permanently or not, and whose fault it is."""
 
 import re
 from enum import Enum

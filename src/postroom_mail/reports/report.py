@@ -1,4 +1,4 @@
-"""What a report says about a mail we sent: its kind, and each recipient's result in the server's words."""
+"""What a report says about an email we sent: its kind, and each recipient's result in the server's words."""
 
 from typing import Literal
 
@@ -35,7 +35,7 @@ class RecipientReport(Struct, frozen=True):
 
     @property
     def fault(self) -> Fault:
-        """Whose fault it is that the mail did not arrive."""
+        """Whose fault it is that the email did not arrive."""
         code = reasons.reply_code(self.diagnostic)
         return reasons.fault_of(code, self.status or None, self.diagnostic)
 
@@ -47,7 +47,7 @@ class RecipientReport(Struct, frozen=True):
 class Report(Struct, frozen=True):
     """`other` is neither good nor bad: delivered, relayed, expanded, an automatic answer.
 
-    `original` is the mail inside a complaint, or its header, byte for byte: its DKIM signature shows whether
+    `original` is the email inside a complaint, or its header, byte for byte: its DKIM signature shows whether
     it is ours. `return_paths` are the envelope senders that the report names for that mail.
     """
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 (words of other languages use letters that look Latin)
-"""Whether a mail comes from a mail system, or is an automatic answer, a list mail or a person's reply."""
+"""Whether an email comes from a mail system, or is an automatic answer, a list mail or a person's reply."""
 
 import re
 
@@ -59,7 +59,7 @@ def has_null_sender(notice: Notice, mail_from: str | None) -> bool:
 
 
 def is_automatic_answer(notice: Notice) -> bool:
-    """An answer by a program on behalf of its owner: the mail has arrived."""
+    """An answer by a program on behalf of its owner: the email has arrived."""
     if notice.first_of(_ANSWER_TYPES) or any(notice.fields.count(name) for name in _ANSWER_FIELDS):
         return True
     if "auto_reply" in notice.fields.text("precedence").lower():
@@ -68,7 +68,7 @@ def is_automatic_answer(notice: Notice) -> bool:
     words = notice.words[:3_000].lower()
     if any(each in words for each in _LISTS["answer words"]):
         return True
-    # A bounce repeats the subject of the mail it returns, which may itself be an answer.
+    # A bounce repeats the subject of the email it returns, which may itself be an answer.
     if wording.says_failure(subject):
         return False
     return subject.startswith(_LISTS["answer starts"]) or any(
@@ -92,12 +92,12 @@ def is_reply(notice: Notice) -> bool:
 
 
 def is_personal_answer(notice: Notice) -> bool:
-    """Written by a person or a person's program, so the mail has arrived there."""
+    """Written by a person or a person's program, so the email has arrived there."""
     is_answered = notice.fields.text("auto-submitted").lower().startswith("auto-replied")
     return not is_named_as_system(notice) and (is_answered or is_reply(notice))
 
 
 def is_for_operators(notice: Notice) -> bool:
-    """What a mail system tells its operators about the mail of others."""
+    """What a mail system tells its operators about the email of others."""
     subject = notice.subject.lower()
     return any(each in subject for each in _OPERATOR_SUBJECTS)

@@ -1,4 +1,4 @@
-"""How servers say that a mail did not arrive, or not yet; the words are in `words.txt`."""
+"""How servers say that an email did not arrive, or not yet; the words are in `words.txt`."""
 
 from collections.abc import Iterable
 

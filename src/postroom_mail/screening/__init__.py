@@ -1,4 +1,4 @@
-"""Signals against a mail: named rules, each with its excerpt, and the resulting verdict."""
+"""Signals against an email: named rules, each with its excerpt, and the resulting verdict."""
 
 from postroom_mail.screening.examine import Findings, Subject, examine, examine_sender
 from postroom_mail.screening.rules import SIGNAL_RULES, RaisedSignal, SignalRule, Verdict

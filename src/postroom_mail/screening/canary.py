@@ -1,4 +1,4 @@
-"""Finds a token in an outgoing mail, also encoded, spaced out or packed into a file.
+"""Finds a token in an outgoing email, also encoded, spaced out or packed into a file.
 
 Takes a few passes over the bytes: linear time.
 """
@@ -38,7 +38,7 @@ def line(token: str) -> str:
 
 
 def holds_token(raw: bytes, token: str) -> bool:
-    """Searches a whole mail: header, texts, names and contents of files."""
+    """Searches a whole email: header, texts, names and contents of files."""
     needles = _needles(token)
     return any(_mentions(piece, needles) for piece in _pieces(raw))
 
@@ -49,7 +49,7 @@ def _needles(token: str) -> tuple[bytes, ...]:
 
 
 def _pieces(raw: bytes) -> Iterator[bytes]:
-    """The mail as written, and all that its reader finds in it."""
+    """The email as written, and all that its reader finds in it."""
     yield raw
     mail = parse_mail(raw)
     yield "\n".join((mail.subject, mail.body_text, mail.body_html)).encode(errors="replace")

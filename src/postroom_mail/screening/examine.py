@@ -1,4 +1,4 @@
-"""Examines one mail: every rule that it meets, each once, and the resulting verdict."""
+"""Examines one email: every rule that it meets, each once, and the resulting verdict."""
 
 import re
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _CARRYING = re.compile(
     r"|https?://[^\s<>]{1,300}[?&][\w-]{1,30}=(?:\{\{|\$\{|\{\w{1,20}\}|<(?:the|your|all|insert)|\[(?:insert|the|your|all))[^\n]{0,80}",
     re.IGNORECASE,
 )
-# Tags that no program writes into a mail, except to imitate a chat format.
+# Tags that no program writes into an email, except to imitate a chat format.
 _PSEUDO_TAG = re.compile(
     r"<{1,3}/?(?:[a-z]{1,12}[_-]){0,2}(?:system|instructions?|prompt|assistant|override|directive|tool_(?:call|output|result))"
     r"(?:[_-][a-z]{1,12}){0,2}[ >]"

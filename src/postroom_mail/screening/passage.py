@@ -19,7 +19,7 @@ HEX_MARKS = ("0x", "\\x")
 # What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
 ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
 REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
-# Each role marker contains one of these, and few mails do.
+# Each role marker contains one of these, and few emails do.
 SIGNS_OF_MARKERS = ("<", "[", "###", "```", "{{", "system", "trusted", "assistant:", "developer", "dan")
 
 # Blanks, and all else.
@@ -28,7 +28,7 @@ _LONG_SHAPE = b"a" * FEWEST_ENCODED_CHARS
 
 
 class Passage:
-    """Each form is made on demand: most mails need only what is found in them."""
+    """Each form is made on demand: most emails need only what is found in them."""
 
     def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
         self.is_whole = len(text) <= limit

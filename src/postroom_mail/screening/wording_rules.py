@@ -251,7 +251,7 @@ def told_words(script: Script) -> re.Pattern[str] | None:
 
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
-    """Built on first use; its patterns are compiled when a mail has one of the anchors."""
+    """Built on first use; its patterns are compiled when an email has one of the anchors."""
     words = _words(script)
     forwarded = (words.near("many", "mails", 14, is_ordered=True), words.near("forward", "mails", 60))
     return (

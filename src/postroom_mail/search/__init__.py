@@ -1,1 +1,1 @@
-"""Tokens of mails and queries for the search index; pure, like all of `mail`."""
+"""Tokens of emails and queries for the search index; pure, like all of `mail`."""

@@ -1,4 +1,4 @@
-"""The index entry of a mail: a row of tokens, written for FTS5 and for PostgreSQL's `tsvector`.
+"""The index entry of an email: a row of tokens, written for FTS5 and for PostgreSQL's `tsvector`.
 
 A `tsvector` holds 16,383 positions, 256 of one token, in 1 MB. Both get no more, so their results are equal.
 """
@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from postroom_mail.search import tokens
 
 # Every token begins with its realm and one of these, so that one realm's rows are never read for another's:
-# the duration of a search reveals nothing of them. A word of a mail holds only letters and digits.
+# the duration of a search reveals nothing of them. A word of an email holds only letters and digits.
 ANYWHERE, SUBJECT, SENDER, RECIPIENTS, SCOPE = "_", "=", "<", ">", "@"
 GAP = "."  # takes a position at which nothing is found: no phrase spans it
 # All are ASCII: a text of wider characters would be copied twice on its way to SQLite.
@@ -27,14 +27,14 @@ FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot exceed any limit, and are no
 SOME_PLACES = 4 * FEW_PLACES
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
-SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many mails
+SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many emails
 # Positions for each part; the text of files gets the rest.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
 TEXT_PLACES_BESIDE_FILES = 7_000
 
 
 class Searchable(Struct, frozen=True):
-    """The parts of a mail that are searched; names are beside their addresses."""
+    """The parts of an email that are searched; names are beside their addresses."""
 
     subject: str
     sender: str
@@ -165,12 +165,12 @@ def _sum(counts: Counter[str], more: Counter[str]) -> Counter[str]:
 
 
 def without_words(realm: str, scopes: Iterable[str]) -> IndexEntry:
-    """The entry of a mail whose words cannot be read: it is found by its scopes alone."""
+    """The entry of an email whose words cannot be read: it is found by its scopes alone."""
     return IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
 
 
 def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
-    """The realm is what the mail belongs to, the scopes are what it is in; all of `a-z0-9`."""
+    """The realm is what the email belongs to, the scopes are what it is in; all of `a-z0-9`."""
     entry = without_words(realm, scopes)
     filling = _Filling(entry)
     filling.add(mail.subject, SUBJECT_PLACES, SUBJECT)

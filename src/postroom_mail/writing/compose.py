@@ -1,4 +1,4 @@
-"""Writes a Draft as the bytes of one mail (RFC 5322, MIME): CRLF lines, folded and encoded headers.
+"""Writes a Draft as the bytes of one email (RFC 5322, MIME): CRLF lines, folded and encoded headers.
 
 No field can add a header, a recipient or a part: what cannot be written safely is a DraftError.
 """
@@ -158,7 +158,7 @@ def header(name: str, words: Sequence[str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def sender_field(name: str, address: str) -> bytes:
-    """Cached: an inbox writes many mails under one name."""
+    """Cached: an inbox writes many emails under one name."""
     require_no_control("from_name", name)
     return header("From", mailbox_words("from_address", name, address))
 
@@ -179,7 +179,7 @@ def own_message_id(message_id: str) -> str:
 
 
 def known_ids(field: str, ids: Sequence[str]) -> list[str]:
-    """Each id once. Ids come from strangers' mails: one that RFC 5322 cannot express is left out."""
+    """Each id once. Ids come from strangers' emails: one that RFC 5322 cannot express is left out."""
     for value in ids:
         require_no_control(field, value)
     return [value for value in dict.fromkeys(ids) if is_message_id(value)]

@@ -1,6 +1,6 @@
-"""The hash of a mail's content: an approval names it, and what is sent is checked against it.
+"""The hash of an email's content: an approval names it, and what is sent is checked against it.
 
-It is always made from the bytes of the mail, so that what was shown and what is sent are read alike.
+It is always made from the bytes of the email, so that what was shown and what is sent are read alike.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ def lasting_hash(content: Content) -> str:
 
 
 def read_content(raw: bytes, bcc: Sequence[str]) -> Content:
-    """From a mail written here; Bcc is in no mail, and is given."""
+    """From an email written here; Bcc is in no mail, and is given."""
     return content_of(parse_mail(raw), headers.split(raw, 0), raw, bcc)
 
 

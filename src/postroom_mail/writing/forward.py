@@ -1,4 +1,4 @@
-"""A forwarded mail: its head and text below one's own words, in text and in HTML."""
+"""A forwarded email: its head and text below one's own words, in text and in HTML."""
 
 import html
 import re
@@ -11,7 +11,7 @@ from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.quote import QUOTE_STYLE, end_of_content, previous_lines
 
 TITLE = "Forwarded message"
-HEAD_LIMIT = 1_000  # characters of each line: a mail may name thousands of recipients
+HEAD_LIMIT = 1_000  # characters of each line: an email may name thousands of recipients
 FORWARD_PREFIX = re.compile(
     r"(?:fwd?|wg|tr|rv|vl|pd|doorst|\u8f6c\u53d1|\u8f49\u5bc4)\s{0,3}(?:[\[(]\d{1,4}[\])])?\s{0,3}[:\uff1a]",
     re.I,

@@ -20,7 +20,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Z
 
 
 class CalendarFile(Struct, frozen=True):
-    """The calendar part of a mail: `method` says what its reader should do with it."""
+    """The calendar part of an email: `method` says what its reader should do with it."""
 
     method: str
     content: bytes

@@ -1,6 +1,6 @@
-"""The return path of a sent mail: an address that identifies the message and recipient that bounced.
+"""The return path of a sent email: an address that identifies the message and recipient that bounced.
 
-It is signed, so only the server that got the mail can report a bounce for it.
+It is signed, so only the server that got the email can report a bounce for it.
 """
 
 import base64

@@ -27,7 +27,7 @@ class Unsubscription(Struct, frozen=True):
 
 
 def encode(secret: bytes, wish: Unsubscription) -> str:
-    """Contains all that the click needs, so that it works even after the mail is deleted here."""
+    """Contains all that the click needs, so that it works even after the email is deleted here."""
     account = signed_ids.to_bytes(signed_ids.ACCOUNT, wish.account_id)
     message = signed_ids.to_bytes(signed_ids.MESSAGE, wish.message_id)
     payload = account + message + wish.address.encode()

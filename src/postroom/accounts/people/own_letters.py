@@ -79,7 +79,7 @@ def _sign(secret: bytes, unique: bytes) -> bytes:
 
 
 def end_shown_links(tx: Tx, inbox_id: str, texts: tuple[str, ...], now: int) -> None:
-    """Ends links to people that came into an inbox, in the text that a person or a mail rule forwarded.
+    """Ends links to people that came into an inbox, in the text that a person or an email rule forwarded.
 
     The email itself is kept. A stranger ends nothing: nobody can guess a link.
     """

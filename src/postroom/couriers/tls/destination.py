@@ -1,4 +1,4 @@
-"""The destination of a mail, and the TLS policy to keep."""
+"""The destination of an email, and the TLS policy to keep."""
 
 from msgspec import Struct
 
@@ -26,13 +26,13 @@ class PolicedDestination(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A session that proved nothing is never reused for a mail that requires proof."""
+        """A session that proved nothing is never reused for an email that requires proof."""
         if self.is_free:
             return f"{self.host} freely"
         return f"{self.host} by policy" if self.is_enforced else self.host
 
     def require_allowed(self, hop: Hop) -> None:
-        """Raises for a host that the policy does not name: the mail then waits."""
+        """Raises for a host that the policy does not name: the email then waits."""
         if self.policy is not None and not self.policy.allows(hop.host):
             raise TlsFailed(f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}")
 

@@ -1,4 +1,4 @@
-"""The fields of a form, as bytes: a mail in one of them has no charset."""
+"""The fields of a form, as bytes: an email in one of them has no charset."""
 
 from urllib.parse import unquote_to_bytes
 

@@ -1,4 +1,4 @@
-"""A mail posted as it is, by one's own program or by the worker script for Cloudflare."""
+"""An email posted as it is, by one's own program or by the worker script for Cloudflare."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A post of a mail service, and its content: a mail, reports of bounces and complaints, or a handshake."""
+"""A post of a mail service, and its content: an email, reports of bounces and complaints, or a handshake."""
 
 import hashlib
 import hmac
@@ -49,7 +49,7 @@ class PostedMail(Struct, frozen=True):
 class Posted(Struct, frozen=True):
     """`post_id` is the service's own id of this post, "" if it has none.
 
-    `confirm` is a URL to fetch to confirm a subscription, `fetch` the id of a mail to be fetched.
+    `confirm` is a URL to fetch to confirm a subscription, `fetch` the id of an email to be fetched.
     """
 
     post_id: str = ""

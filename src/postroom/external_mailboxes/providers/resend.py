@@ -1,4 +1,4 @@
-"""Resend: webhooks in the format of Svix. A post has only the id of a mail, which is then fetched."""
+"""Resend: webhooks in the format of Svix. A post has only the id of an email, which is then fetched."""
 
 import base64
 import binascii
@@ -54,7 +54,7 @@ def require_signed(post: Post, secret: str, post_id: str) -> None:
 
 
 def download_url(answer: bytes) -> str:
-    """The URL of the whole mail, from Resend's answer."""
+    """The URL of the whole email, from Resend's answer."""
     raw = read_object(answer, "The answer of Resend").get("raw")
     url = text_of(raw, "download_url") if isinstance(raw, dict) else ""
     if not url:

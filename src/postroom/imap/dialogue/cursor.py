@@ -95,7 +95,7 @@ class CommandCursor:
         return _ESCAPED.sub(rb"\1", found[1])
 
     def require_mail(self) -> None:
-        """Checks that the mail's literal is here; its bytes came in pieces before."""
+        """Checks that the email's literal is here; its bytes came in pieces before."""
         if self.take(b"UTF8 ("):
             self.require_mail()
             self.require(b")")

@@ -25,7 +25,7 @@ class EndIdle:
 
 
 class DropAppended:
-    """The command that brought a mail was refused."""
+    """The command that brought an email was refused."""
 
 
 class EndSession:

@@ -271,6 +271,6 @@ class ImapDialogue:
         return b" ".join(words)
 
     def _may_bring_mail(self, text: bytes) -> bool:
-        """Whether a literal here is a mail: it is after the folder's name, which may be a literal itself."""
+        """Return whether a literal here is an email: it follows the folder's name, which may be one too."""
         words = text.split(b" ", 3)
         return self.is_logged_in and len(words) > 3 and words[1].upper() == b"APPEND"

@@ -15,14 +15,14 @@ _LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
 
 
 class CommandText(Struct, frozen=True):
-    """A complete command; each of its literals is a mark in the text. The literal of a mail is empty."""
+    """A complete command; each of its literals is a mark in the text. The literal of an email is empty."""
 
     text: bytes
     literals: tuple[bytes, ...] = ()
 
 
 class MailPiece(Struct, frozen=True):
-    """A piece of the mail of APPEND, as it comes: no command holds a mail."""
+    """A piece of the email of APPEND, as it comes: no command holds a mail."""
 
     data: bytes
     is_first: bool
@@ -57,7 +57,7 @@ class CommandReader:
         self._text = bytearray()
         self._literals: list[bytes] = []
         self._literal_bytes: int | None = None
-        self._mail_bytes: int | None = None  # bytes of the mail still to come
+        self._mail_bytes: int | None = None  # bytes of the email still to come
         self._is_first_piece = True
 
     def feed(self, data: bytes) -> None:

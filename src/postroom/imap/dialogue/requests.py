@@ -69,7 +69,7 @@ class RenameFolder(Request, frozen=True):
 
 
 class AppendMail(Request, frozen=True):
-    """The mail itself came in pieces before."""
+    """The email itself came in pieces before."""
 
     folder: str
     flags: frozenset[str]
@@ -77,7 +77,7 @@ class AppendMail(Request, frozen=True):
 
 
 class MailSection(Struct, frozen=True):
-    """A section of a mail: the part, what of it, which fields, and which bytes."""
+    """A section of an email: the part, what of it, which fields, and which bytes."""
 
     path: tuple[int, ...] = ()
     kind: str = ""  # "", HEADER, HEADER.FIELDS, HEADER.FIELDS.NOT, TEXT or MIME

@@ -1,4 +1,4 @@
-"""The bytes of a mail: from the row, or streamed from a blob."""
+"""The bytes of an email: from the row, or streamed from a blob."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 

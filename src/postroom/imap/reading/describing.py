@@ -1,4 +1,4 @@
-"""ENVELOPE and BODYSTRUCTURE: made from a mail on first request, and stored."""
+"""ENVELOPE and BODYSTRUCTURE: made from an email on first request, and stored."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,7 @@ STRUCTURES_TOGETHER = 50
 
 
 async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
-    """Adds missing envelopes, and stores them; those of unreadable mails stay None."""
+    """Adds missing envelopes, and stores them; those of unreadable emails stay None."""
     missing = [mail for mail in found if mail.envelope is None]
     if not missing:
         return list(found)
@@ -68,7 +68,7 @@ async def _scan(
         )
     except ApiError:  # a damaged file: the rest of the answer is good
         return
-    except Exception as error:  # so are the descriptions of the other mails
+    except Exception as error:  # so are the descriptions of the other emails
         Analysis().note("structure", error)
         return
     envelopes[mail.message_id], structures[mail.message_id] = envelope, structure

@@ -1,4 +1,4 @@
-"""FETCH: flags, sizes and dates from rows; pieces of mails from their bytes, streamed if large."""
+"""FETCH: flags, sizes and dates from rows; pieces of emails from their bytes, streamed if large."""
 
 import asyncio
 import re
@@ -55,14 +55,14 @@ def _needs_content(request: FetchMails) -> bool:
 
 
 def _needs_heads_alone(request: FetchMails) -> bool:
-    """Whether headers are enough, as for programs that list mails by their header fields."""
+    """Whether headers are enough, as for programs that list emails by their header fields."""
     return "BODY" not in request.items and all(
         section.kind.startswith("HEADER") and not section.path for section in request.sections
     )
 
 
 async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -> bool:
-    """Writes the answers. Returns whether none of the mails is missing."""
+    """Writes the answers. Returns whether none of the emails is missing."""
     found = await _list(client, request, uids)
     newly_seen: frozenset[int] = frozenset()
     if request.marks_seen and not client.selected.is_read_only:
@@ -177,7 +177,7 @@ def _chosen(section: MailSection, head: bytes) -> bytes:
         chosen = b"".join(
             each[0] for each in _FIELD.finditer(head) if (each[1].lower() in names) == is_wanted
         )
-    # A mail may end within its header.
+    # An email may end within its header.
     return chosen + (b"\r\n" if not chosen or chosen.endswith(b"\n") else b"\r\n\r\n")
 
 
@@ -242,7 +242,7 @@ async def _write_section(
 
 
 class BrokenAnswer(Exception):
-    """A mail was shorter than announced: the answer cannot be completed."""
+    """An email was shorter than announced: the answer cannot be completed."""
 
 
 def _string(section: MailSection, value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""SEARCH: the index finds candidates; then rows, documents and the mails themselves decide."""
+"""SEARCH: the index finds candidates; then rows, documents and the emails themselves decide."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ SECONDS = 20.0
 ROWS_TOGETHER = 500
 DOCUMENTS_TOGETHER = 50
 HEADER_BYTES = 64 * 1024
-BY_INDEX_ABOVE = 2_000  # in smaller folders each mail is read, and any substring is found
+BY_INDEX_ABOVE = 2_000  # in smaller folders each email is read, and any substring is found
 MOST_BY_INDEX = 20_000
 INDEXED: dict[str, Field] = {
     "TEXT": "",
@@ -198,7 +198,7 @@ class _MailReader:
             each.headers = headers.split(self._head(each) if head is None else head, 0).headers
 
     def _head(self, each: Candidate) -> bytes:
-        """For a draft, a large mail, or one with a long header."""
+        """For a draft, a large email, or one with a long header."""
         draft = drafts.find(self._tx, self._inbox.scope, each.mail.message_id)
         if draft is not None:
             return draft_mail.write(self._inbox, draft, (), self._blobs.get)

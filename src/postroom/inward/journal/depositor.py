@@ -23,7 +23,7 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import DamagedSegment, SegmentPlace
 
 BATCH = 100
-# A commit writes the last page of every tree. So where more than a few came together, mails wait for others,
+# A commit writes the last page of every tree. So where more than a few came together, emails wait for others,
 # the longer the more came.
 FEW = 16
 GATHER_SECONDS_A_MAIL = 0.003
@@ -34,7 +34,7 @@ Report = Callable[[Reached | Held], None]
 
 
 class Depositor:
-    """Deposits the mails of one journal. `report` reports progress to its current reader."""
+    """Deposits the emails of one journal. `report` reports progress to its current reader."""
 
     def __init__(self, resources: Resources, folder: Path, place: SegmentPlace) -> None:
         self._resources = resources
@@ -55,7 +55,7 @@ class Depositor:
         self._is_at_rest.clear()
 
     async def settle(self) -> SegmentPlace:
-        """After its reader died: waits until its mails are deposited. Returns where the next begins."""
+        """After its reader died: waits until its emails are deposited. Returns where the next begins."""
         await self._is_at_rest.wait()
         return self.place
 
@@ -83,7 +83,7 @@ class Depositor:
                 await self._has_batch.wait()
 
     async def _deposit(self, batch: Sequence[Journaled]) -> None:
-        """If a batch fails, halves it until the mail to set aside is found; the order stays."""
+        """If a batch fails, halves it until the email to set aside is found; the order stays."""
         while True:
             try:
                 await self._store(batch)
@@ -129,7 +129,7 @@ class Depositor:
         await asyncio.sleep(PAUSE_SECONDS)
 
     async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
-        """Returns False if the place cannot be noted either: then the mail is not to blame."""
+        """Returns False if the place cannot be noted either: then the email is not to blame."""
         end = SegmentPlace(*mail.end)
         try:
             kept = await pools.FILES.run(keep_unstored, self.folder, mail)
@@ -153,7 +153,7 @@ class Depositor:
 
 
 def keep_unstored(folder: Path, mail: Journaled) -> Path:
-    """Return the folder of mails set aside, or the new file if the bytes are damaged."""
+    """Return the folder of emails set aside, or the new file if the bytes are damaged."""
     start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
     if not mail.is_damage:
         aside = folder.parent / positions.ASIDE
@@ -171,11 +171,11 @@ def gather_seconds(last_batch: int) -> float:
 
 
 class UnreadableMail(Exception):
-    """A mail of the journal could not be read; the message says why."""
+    """An email of the journal could not be read; the message says why."""
 
 
 def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[AcceptedMail]) -> list[str]:
-    """Stores mails and the place behind them in one transaction: after a crash none is deposited twice.
+    """Stores emails and the place behind them in one transaction: after a crash none is deposited twice.
 
     The same holds if an earlier commit succeeded although it seemed to fail.
     """
@@ -190,7 +190,7 @@ def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[Accepte
 
 
 def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
-    """Leaves out inboxes that were deleted since the 250: the mail to them is dropped."""
+    """Leaves out inboxes that were deleted since the 250: the email to them is dropped."""
     origin = mail.read.origin
     left = tuple(to for to in origin.destinations if to.inbox_id in there or to.needs_no_inbox)
     if len(left) == len(origin.destinations):

@@ -12,7 +12,7 @@ _origin = msgspec.msgpack.Decoder(Origin)
 
 
 class Journaled(Struct, frozen=True, tag=True, array_like=True):
-    """A mail read from a journal, or why it could not be read; with its place and the next one's.
+    """An email read from a journal, or why it could not be read; with its place and the next one's.
 
     `is_damage`: there is no whole record between the two, only damaged bytes.
     """

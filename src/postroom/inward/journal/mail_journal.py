@@ -1,6 +1,6 @@
 """The receiving end of a journal.
 
-Mails that wait together are appended with one sync, and then answered. After that they are read and handed
+Emails that wait together are appended with one sync, and then answered. After that they are read and handed
 over in order to the depositor, which reports how far it has come.
 """
 
@@ -26,13 +26,13 @@ LARGEST_BYTES = 256 * 1024  # larger mail is stored before its 250: its bytes go
 # Limits of mail with a 250 that is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451.
 BACKLOG_BYTES = 64 * 1024 * 1024
 BACKLOG_SECONDS = 30.0
-# A client that sends few mails at a time finds each in its inbox when it gets the 250.
+# A client that sends few emails at a time finds each in its inbox when it gets the 250.
 FEW = 4
 PRESENT_SECONDS = 1.0
 # Read and handed over, but not deposited yet.
 AHEAD = 200
 AHEAD_BYTES = 8 * 1024 * 1024
-# In a burst the 250s go first: while so many mails or bytes come within so short a time, none is read.
+# In a burst the 250s go first: while so many emails or bytes come within so short a time, none is read.
 BURST = 50
 BURST_BYTES = 2 * 1024 * 1024
 BURST_WITHIN_SECONDS = 0.1
@@ -44,7 +44,7 @@ TOGETHER = 50
 IDLE_SECONDS = 10.0  # after which a fully deposited segment is removed
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
-DEADLY = 5  # readers that died at the same mail; it is then delivered unread
+DEADLY = 5  # readers that died at the same email; it is then delivered unread
 
 
 class DepositFull(Exception):
@@ -52,7 +52,7 @@ class DepositFull(Exception):
 
 
 class Waiting(NamedTuple):
-    """A mail that is in no inbox yet."""
+    """An email that is in no inbox yet."""
 
     end: SegmentPlace
     size_bytes: int
@@ -114,12 +114,12 @@ class MailJournal:
         try:
             end = await written
         finally:
-            del written  # an error holds this frame, and would be held by it with the mail
+            del written  # an error holds this frame, and would be held by it with the email
         if len(self._waiting) <= FEW:
             await self._wait_until(lambda: self._reached >= end, PRESENT_SECONDS)
 
     async def follow(self) -> None:
-        """Reads and hands over mails until cancelled."""
+        """Reads and hands over emails until cancelled."""
         while True:
             try:
                 await self._follow_one()
@@ -128,7 +128,7 @@ class MailJournal:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _follow_one(self) -> None:
-        """Reads one mail per turn of the loop: clients that still wait for their 250 go first."""
+        """Reads one email per turn of the loop: clients that still wait for their 250 go first."""
         await self._let_a_burst_pass()
         found = self._next()
         if found is None:
@@ -285,7 +285,7 @@ class MailJournal:
         return False
 
     def _may_go_ahead(self) -> bool:
-        """After a reader died, one mail at a time, to find the mail that kills it."""
+        """After a reader died, one email at a time, to find the email that kills it."""
         if self._deaths and self._ahead and self._ahead[-1][0] <= self._left_over:
             return False
         return len(self._ahead) < AHEAD and self._ahead_bytes < AHEAD_BYTES

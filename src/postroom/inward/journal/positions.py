@@ -11,8 +11,8 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
 
 FOLDER = "journal"
-ASIDE = "aside"  # mails that could not be stored, one segment each
-DAMAGED = "damaged"  # bytes of segments in which there is no whole mail, a file for each piece
+ASIDE = "aside"  # emails that could not be stored, one segment each
+DAMAGED = "damaged"  # bytes of segments in which there is no whole email, a file for each piece
 OUTCOMES_DAMAGED = "outcomes.damaged"  # the same of the journal of outcomes
 
 
@@ -22,7 +22,7 @@ def find(tx: Tx, journal: str) -> SegmentPlace:
 
 
 def note(tx: Tx, journal: str, place: SegmentPlace) -> None:
-    """Called in the transaction that deposits the mails before the place."""
+    """Called in the transaction that deposits the emails before the place."""
     tx.run(
         "insert into journal_places (journal, segment, position) values (:journal, :segment, :position)"
         " on conflict (journal) do update set segment = excluded.segment, position = excluded.position",
@@ -44,7 +44,7 @@ def of_slot(data_dir: Path, slot: int) -> Path:
 
 
 def others(data_dir: Path, used: Sequence[Path]) -> list[Path]:
-    """Journals that nobody writes any more: there were more workers before, or mails are to be retried."""
+    """Journals that nobody writes any more: there were more workers before, or emails are to be retried."""
     folder = data_dir / FOLDER
     found = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return [path for path in found if path.name not in (ASIDE, DAMAGED) and path not in used]
@@ -66,7 +66,7 @@ def count_bytes(data_dir: Path) -> int:
 
 
 class Left(Struct, frozen=True):
-    """The mails behind the place reached; with damage, as many as could be read."""
+    """The emails behind the place reached; with damage, as many as could be read."""
 
     journal: str
     mails: int
@@ -75,7 +75,7 @@ class Left(Struct, frozen=True):
 
 
 def survey(tx: Tx, data_dir: Path) -> list[Left]:
-    """Every journal with mails left. While it is being written, its end may look torn."""
+    """Every journal with emails left. While it is being written, its end may look torn."""
     found = [_look_through(folder, find(tx, folder.name)) for folder in others(data_dir, ())]
     return [left for left in found if left.mails or left.damage]
 

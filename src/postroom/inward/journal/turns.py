@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Backlogged(Unavailable):
-    """Too many mails wait for their inboxes: no more are accepted."""
+    """Too many emails wait for their inboxes: no more are accepted."""
 
 
 class _Waiting(Struct, eq=False):

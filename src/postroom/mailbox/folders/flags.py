@@ -1,4 +1,4 @@
-"""Flags of messages: whether they were seen, and any others that a mail program sets."""
+"""Flags of messages: whether they were seen, and any others that a mail client sets."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -1,6 +1,6 @@
 """Which messages are in which folders, under which UIDs: written in the transaction that changes them.
 
-Only for inboxes that a mail program has opened.
+Only for inboxes that a mail client has opened.
 """
 
 from collections import defaultdict
@@ -121,7 +121,7 @@ def _number_drafts(tx: Tx, inbox_id: str) -> None:
 
 
 def find_opened(tx: Tx, inbox_ids: Iterable[str]) -> set[str]:
-    """The inboxes that a mail program has opened."""
+    """The inboxes that a mail client has opened."""
     asked, found = sorted(set(inbox_ids)), set()
     for start in range(0, len(asked), ASKED_TOGETHER):
         is_asked, params = one_of("inbox_id", asked[start : start + ASKED_TOGETHER])
@@ -159,7 +159,7 @@ def add_flags(tx: Tx, new: Sequence[tuple[str, str, bool]]) -> None:
 
 
 def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
-    """Adds a draft that is new or changed: mail programs see a new mail."""
+    """Adds a draft that is new or changed: mail clients see a new mail."""
     if not find_opened(tx, [inbox_id]):
         return
     tx.run(

@@ -1,4 +1,4 @@
-"""What a mail program sees: its folders, their state, and their messages by UID."""
+"""What a mail client sees: its folders, their state, and their messages by UID."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -133,7 +133,7 @@ def _size(tx: Tx, inbox_id: str, folder: str) -> int:
 
 
 def _size_of_drafts(tx: Tx, inbox_id: str) -> int:
-    """An upper bound of their size as mails (RFC 8438), which are written only when asked for."""
+    """An upper bound of their size as emails (RFC 8438), which are written only when asked for."""
     row = tx.one(
         "select count(*) as drafts, coalesce(sum(length(fields)), 0) as fields, coalesce(sum((select"
         " coalesce(sum(size_bytes + 500), 0) from draft_files where draft_id = drafts.id)), 0) as files"

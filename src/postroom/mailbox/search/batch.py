@@ -17,13 +17,13 @@ class AccountMoment(NamedTuple):
 
 
 class Batch(Struct, frozen=True):
-    """Entries by message, None for a deleted one. With `cursor` it is part of earlier mail, down to there."""
+    """Entries by message, None for a deleted one. With `cursor` the batch is of earlier email, down to it."""
 
     changes: list[tuple[str, int]]  # messages and the numbers of their changes, ordered by number
     entries: dict[str, IndexEntry | None]
     new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
     cursor: str | None = None
-    passed: int = 0  # how much earlier mail was passed, including what needed no new entry
+    passed: int = 0  # how much earlier email was passed, including what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
     is_apart: bool = False  # for an index in a file of its own
     is_part: bool = False  # more changes were read than fit into it
@@ -34,7 +34,7 @@ class Batch(Struct, frozen=True):
         return self.cursor is not None
 
     def parts(self, size: int) -> Iterator["Batch"]:
-        """Splits into batches of at most `size` entries; earlier mail stays whole: it has one cursor."""
+        """Splits into batches of at most `size` entries; earlier email stays whole: it has one cursor."""
         if self.is_of_earlier_mail:
             yield self
             return

@@ -9,7 +9,7 @@ from postroom.storage.database import Database, Tx, one_of
 
 LOOK_SECONDS = 60.0
 FORGOTTEN_AT_ONCE = 2_000
-REMOVALS_FORGOTTEN_AT_ONCE = 200  # each has the text of a mail
+REMOVALS_FORGOTTEN_AT_ONCE = 200  # each has the text of an email
 
 
 def holder_of(data_dir: Path) -> str:

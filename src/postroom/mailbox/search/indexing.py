@@ -130,7 +130,7 @@ def has_full_batch(tx: Tx) -> bool:
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
-    """Whether so many changes wait, or so much earlier mail that is not indexed yet."""
+    """Whether so many changes wait, or so much earlier email that is not indexed yet."""
     state = _state(tx)
     earlier = state["earlier_count"] - state["earlier_done"] if state["cursor"] else 0
     return earlier >= count or len(_changes(tx, state, count)) == count
@@ -333,7 +333,7 @@ def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
 def _number(
     tx: Tx, state: Row, batch: Batch, made: Sequence[str], known: dict[str, tuple[int, int]]
 ) -> dict[str, int]:
-    """An indexed message keeps its number; new mail gets higher ones, earlier mail lower ones."""
+    """An indexed message keeps its number; new mail gets higher ones, earlier email lower ones."""
     new = [message_id for message_id in made if message_id not in known]
     first = state["first_doc"] - len(new) if batch.is_of_earlier_mail else state["last_doc"] + 1
     column, value = ("first_doc", first) if batch.is_of_earlier_mail else ("last_doc", first + len(new) - 1)
@@ -378,7 +378,7 @@ def is_whole(tx: Tx) -> bool:
 
 class Progress(Struct, frozen=True):
     waiting: int  # messages of now, counted up to a limit
-    earlier_percent: int  # of the earlier mail that is indexed again
+    earlier_percent: int  # of the earlier email that is indexed again
 
 
 def progress(tx: Tx) -> Progress:

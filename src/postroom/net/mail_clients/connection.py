@@ -1,4 +1,4 @@
-"""One connection of a mail program, IMAP or submission: its timeouts, its TLS, and the mail that it sends."""
+"""One connection of a mail client, IMAP or submission: its timeouts, its TLS, and the email that it sends."""
 
 import asyncio
 import ssl

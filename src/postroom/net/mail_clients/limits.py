@@ -1,4 +1,4 @@
-"""The limits of all mail programs, for IMAP and submission."""
+"""The limits of all mail clients, for IMAP and submission."""
 
 from msgspec import Struct
 

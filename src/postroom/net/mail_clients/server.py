@@ -1,4 +1,4 @@
-"""A server for mail programs: listens, checks deadlines and keys of its connections, and stops orderly."""
+"""A server for mail clients: listens, checks deadlines and keys of its connections, and stops orderly."""
 
 import asyncio
 from abc import ABC, abstractmethod

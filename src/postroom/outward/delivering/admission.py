@@ -1,4 +1,4 @@
-"""Before an attempt: whether a mail may go to its provider now, or waits for its turn or until tomorrow."""
+"""Before an attempt: whether an email may go to its provider now, or waits for its turn or until tomorrow."""
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ class Bars(Struct, frozen=True):
 
 
 async def ask(resources: Resources, job: MailJob, receiver: Receiver) -> Admission | None:
-    """None if the mail was put off. Usually nothing stops it, and one short read is all."""
+    """None if the email was put off. Usually nothing stops it, and one short read is all."""
     config, now = resources.config, resources.now()
     bars = await resources.db.read(find_bars, job.sender_domain, receiver, config, now)
     if not bars.is_slowed and not bars.is_warming:

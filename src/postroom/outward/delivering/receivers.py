@@ -1,4 +1,4 @@
-"""Which provider receives a mail: the organization of the domain's first MX, or of the relay."""
+"""Which provider receives an email: the organization of the domain's first MX, or of the relay."""
 
 from postroom.config import CAPTURE
 from postroom.external_mailboxes.connections import WayOut

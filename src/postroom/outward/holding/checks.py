@@ -1,4 +1,4 @@
-"""Whether a mail may leave now: checked when it is accepted, and again before every attempt."""
+"""Whether an email may leave now: checked when it is accepted, and again before every attempt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -29,7 +29,7 @@ SUPPRESSED_AS = (
 
 
 class SendCheckInput(Struct, frozen=True, kw_only=True):
-    """A mail that would leave, and the rules that apply now. No defaults, so that none is forgotten."""
+    """An email that would leave, and the rules that apply now. No defaults, so that none is forgotten."""
 
     within: Scope
     addresses: Sequence[str]
@@ -40,7 +40,7 @@ class SendCheckInput(Struct, frozen=True, kw_only=True):
 
 
 class RecipientRefusal(Struct, frozen=True):
-    """An address that a mail may not go to, and the error for a caller who asks now."""
+    """An address that an email may not go to, and the error for a caller who asks now."""
 
     address: str
     error: RecipientNotAllowed | RecipientSuppressed
@@ -53,7 +53,7 @@ class RecipientRefusal(Struct, frozen=True):
 
 
 class SendCheck(Struct, frozen=True):
-    """Recipients that are refused, and reasons to wait; without either the mail may leave."""
+    """Recipients that are refused, and reasons to wait; without either the email may leave."""
 
     refusals: tuple[RecipientRefusal, ...]
     waits: tuple[str, ...]
@@ -133,7 +133,7 @@ def cannot_be_shown(address: str, inbox_id: str, seal: str) -> RecipientRefusal:
 
 
 def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> SendCheck:
-    """Checks a mail that was accepted before.
+    """Checks an email that was accepted before.
 
     A pause found here cannot end before the transaction does: its end wakes what it held.
     """

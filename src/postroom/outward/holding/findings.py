@@ -1,4 +1,4 @@
-"""What speaks against a held mail: messages of its thread that were judged suspicious or malicious."""
+"""What speaks against a held email: messages of its thread that were judged suspicious or malicious."""
 
 from hashlib import blake2s
 
@@ -22,7 +22,7 @@ class ThreadFindings(Struct, frozen=True):
 
     seal: str
     worst: str  # a verdict
-    judged: list[Document]  # worst first; empty if they are gone, or if a mail from elsewhere is forwarded
+    judged: list[Document]  # worst first; empty if they are gone, or if an email from elsewhere is forwarded
 
 
 def find(tx: Tx, hold: Hold, thread_id: str) -> ThreadFindings | None:

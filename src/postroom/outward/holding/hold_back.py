@@ -33,7 +33,7 @@ from postroom_mail.mime.address import mailbox_of
 def find_holds(
     tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[SendCheck]
 ) -> dict[str, Hold]:
-    """Holds of mails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
+    """Holds of emails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
     found: dict[str, Hold] = {}
     for each, send_check in zip(new, clearances, strict=True):
         above = rules_of[each.inbox_id]
@@ -96,7 +96,7 @@ def passed_on(order: Order) -> tuple[str, ...]:
 
 
 def has_links(tx: Tx, submission: Submission, judgement: RuleFacts) -> bool:
-    """Ignores the quote, unless it quotes a mail of our own that was never sent, or an imported one."""
+    """Ignores the quote, unless it quotes an email of our own that was never sent, or an imported one."""
     quoted = quoted_of_ours(submission.around)
     if quoted is None:
         return judgement.has_links
@@ -185,7 +185,7 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
 
 
 def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
-    """Notifies reviewers of account, pod and inbox about a mail that has to wait for a person after all."""
+    """Notifies reviewers of account, pod and inbox about an email that has to wait for a person after all."""
     above = approval_rules.read_all(tx, {hold.inbox_id}).get(hold.inbox_id)
     if above is None:
         return

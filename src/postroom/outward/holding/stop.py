@@ -1,4 +1,4 @@
-"""Stops a mail that was on its way: by a pause, a revoked key, a block or a suppression since."""
+"""Stops an email that was on its way: by a pause, a revoked key, a block or a suppression since."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ def see_content(raw: bytes, recipients: list[str]) -> SeenContent:
 def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url: str, now: int) -> list[str]:
     """Replaces an attempt at a claimed delivery, after judging it again under a lock.
 
-    `seen` is given if a person must decide about a mail that has no hash yet.
+    `seen` is given if a person must decide about an email that has no hash yet.
     """
     found = messages.find(tx, delivery.message_id)
     if found is None:
@@ -85,7 +85,7 @@ def hold_again(
 
 
 def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
-    """Holds a waiting mail until its pause ends; not if that has ended, since nothing would wake it."""
+    """Holds a waiting email until its pause ends; not if that has ended, since nothing would wake it."""
     message = messages.find(tx, message_id)
     if message is None:
         return []

@@ -130,7 +130,7 @@ def headline(note: Notification) -> str:
 
 
 def text_of(note: Notification) -> str:
-    """Contains nothing of a mail but its subject."""
+    """Contains nothing of an email but its subject."""
     about = f": {note.subject}" if note.subject and note.count == 1 else ""
     return f"{headline(note)}{about}\n{note.link}\n"
 

@@ -50,7 +50,7 @@ async def write_reports(resources: Resources) -> None:
 
 
 async def write_due(resources: Resources) -> None:
-    """For every past day and every domain that mail went to."""
+    """For every past day and every domain that email went to."""
     today = resources.now() // DAY
     for day, domain in await resources.db.read(tls_sessions.list_days, today, AT_ONCE):
         try:

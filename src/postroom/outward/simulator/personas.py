@@ -13,7 +13,7 @@ SLOWEST_SECONDS = 60
 
 
 class SimulatedRefusal(Struct, frozen=True):
-    """The mail is refused permanently, in the words of a mail server."""
+    """The email is refused permanently, in the words of a mail server."""
 
     code: int
     enhanced: str
@@ -21,7 +21,7 @@ class SimulatedRefusal(Struct, frozen=True):
 
 
 class Reaction(Struct, frozen=True):
-    """What happens to a mail: refused at once, or accepted after a while, and the answers to it."""
+    """What happens to an email: refused at once, or accepted after a while, and the answers to it."""
 
     refusal: SimulatedRefusal | None = None
     wait_seconds: int = 0
@@ -111,7 +111,7 @@ def attach(sent: Sent) -> Reaction:
 
 
 def converse(sent: Sent) -> Reaction:
-    """Three mails, each answering the one before; the last from a new participant."""
+    """Three emails, each answering the one before; the last from a new participant."""
     colleague = f"colleague@{sent.domain}"
     told = (
         WrittenWords("Kim", "Thank you. I will look into it."),

@@ -1,4 +1,4 @@
-"""A mail to the simulator, and the letters that answer it."""
+"""An email to the simulator, and the letters that answer it."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from postroom_mail.writing.compose import Draft, DraftAttachment, compose, reply
 
 
 class Sent(Struct, frozen=True):
-    """One mail for one character. `reference` makes the ids of the answers, the same at each attempt."""
+    """One email for one character. `reference` makes the ids of the answers, the same at each attempt."""
 
     mail: ParsedMail
     sender: str
@@ -21,7 +21,7 @@ class Sent(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A mail in return: to the sender's address, or to the return path of the mail."""
+    """An email in return: to the sender's address, or to the return path of the mail."""
 
     raw: bytes
     mail_from: str
@@ -37,12 +37,12 @@ class WrittenWords(Struct, frozen=True):
     files: tuple[DraftAttachment, ...] = ()
     is_automatic: bool = False
     headers: tuple[tuple[str, str], ...] = ()
-    sender: str = ""  # the recipient of the mail, unless somebody else answers
+    sender: str = ""  # the recipient of the email, unless somebody else answers
     subject: str = ""
 
 
 def answer(sent: Sent, words: WrittenWords, number: int = 1) -> Answer:
-    """The answer with this number; each replies to the one before it, the first to the mail itself."""
+    """The answer with this number; each replies to the one before it, the first to the email itself."""
     earlier = [message_id(sent, before) for before in range(1, number)]
     chain = [each for each in (*sent.mail.references, sent.mail.message_id, *earlier) if each]
     sender = words.sender or sent.recipient

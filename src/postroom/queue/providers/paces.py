@@ -1,4 +1,4 @@
-"""Paces: how long to wait between two mails to a provider that asked for less, until it recovers.
+"""Paces: how long to wait between two emails to a provider that asked for less, until it recovers.
 
 The row is shared by all nodes, which a provider sees as one sender, and survives restarts.
 """
@@ -13,13 +13,13 @@ from postroom.storage.database import LOCK_ROWS, Tx, item_from_row, one_of
 
 SLOW_DOWN_CODES = (421, 451)
 FULL_SPEED = 100  # milliseconds: a provider this fast is no longer slowed
-CREDIT = SECOND  # the loop checks once a second: mails missed meanwhile may go together
+CREDIT = SECOND  # the loop checks once a second: emails missed meanwhile may go together
 WINDOW = 10 * MINUTE  # waiting mail asks again after so long at the latest, since the pace may have changed
 FORGOTTEN = DAY
 
 
 class PaceRules(Struct, frozen=True):
-    """How a provider is slowed: the first wait between two mails (0: never), the growth of further waits,
+    """How a provider is slowed: the first wait between two emails (0: never), the growth of further waits,
     the longest wait, and by how much each accepted mail shortens it.
     """
 
@@ -61,7 +61,7 @@ def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
 
 
 def take_turn(tx: Tx, provider: str, now: int) -> int | None:
-    """None if a mail may go now; else when to ask again. Waiting mails are spread out."""
+    """None if an email may go now; else when to ask again. Waiting emails are spread out."""
     pace = find(tx, provider, LOCK_ROWS)
     if pace is None:
         return None

@@ -14,7 +14,7 @@ LISTED = 200
 
 
 class WarmUp(Struct, frozen=True):
-    """Progress of a domain with a provider: days with mail so far, and mails today."""
+    """Progress of a domain with a provider: days with mail so far, and emails today."""
 
     domain: str
     provider: str
@@ -103,7 +103,7 @@ def find(tx: Tx, domain: str, provider: str, lock: str = "") -> WarmUp | None:
 
 
 def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
-    """Takes one of today's mails from a domain to a provider, if any is left."""
+    """Takes one of today's emails from a domain to a provider, if any is left."""
     today = day_of(now)
     tx.run(
         "insert into warm_ups (domain, provider, account_id, step, day_at, taken, told_at)"
@@ -134,7 +134,7 @@ def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
 
 
 def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
-    """The provider did not take the mail: it is retried, and counts then."""
+    """The provider did not take the email: it is retried, and counts then."""
     tx.run(
         "update warm_ups set taken = taken - 1 where domain = :domain and provider = :provider"
         " and day_at = :today and taken > 0",

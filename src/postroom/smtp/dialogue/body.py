@@ -1,4 +1,4 @@
-"""The bytes of a mail on the wire: finds its end, removes the stuffed dots, repairs line ends and NUL."""
+"""The bytes of an email on the wire: finds its end, removes the stuffed dots, repairs line ends and NUL."""
 
 import io
 
@@ -7,7 +7,7 @@ _STARTS_OF_END = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
 
 
 class Body:
-    """Reads one mail in pieces of any size, in time linear in its bytes.
+    """Reads one email in pieces of any size, in time linear in its bytes.
 
     Only CR LF . CR LF on the wire ends it, and only CR LF starts a line whose dot is stuffed: both are
     decided before anything is repaired, so that no repair can make up an end that others do not see.
@@ -30,7 +30,7 @@ class Body:
         return max(self._received, self._stored)
 
     def feed(self, data: bytes) -> tuple[bytes, bytes | None]:
-        """The next bytes to store, and what follows the mail, or None while it goes on."""
+        """The next bytes to store, and what follows the email, or None while it goes on."""
         data = self._held + data
         first_dot = data.find(b"\r\n.")
         end = data.find(_END, first_dot) if first_dot >= 0 else -1

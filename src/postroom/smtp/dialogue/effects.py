@@ -20,7 +20,7 @@ class MailContent(Struct, frozen=True):
 
 
 class DropMail(Struct, frozen=True):
-    """The mail is too large: discard what came; no more content follows."""
+    """The email is too large: discard what came; no more content follows."""
 
 
 class HangUp(Struct, frozen=True):
@@ -36,7 +36,7 @@ class AskRecipient(Struct, frozen=True):
 
 
 class AcceptMail(Struct, frozen=True):
-    """The mail is complete; to be answered with `SmtpDialogue.mail_answer`."""
+    """The email is complete; to be answered with `SmtpDialogue.mail_answer`."""
 
     helo: str
     tls: bool
@@ -55,7 +55,7 @@ Effect = Send | BeginMail | MailContent | DropMail | HangUp | Question
 
 
 class MailStored(Struct, frozen=True):
-    """The mail is durable under this id."""
+    """The email is durable under this id."""
 
     id: str
 
@@ -69,7 +69,7 @@ class MailNotStored(Enum):
 
 
 class MailAnswered(Struct, frozen=True):
-    """The reply was written by the part that handled the mail, accepted or not."""
+    """The reply was written by the part that handled the email, accepted or not."""
 
     reply: bytes
     is_accepted: bool

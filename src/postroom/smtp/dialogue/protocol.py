@@ -51,7 +51,7 @@ class Phase(Enum):
 
 
 class Mail(Struct):
-    """The mail transaction, from MAIL to the final dot."""
+    """The email transaction, from MAIL to the final dot."""
 
     mail_from: str
     smtputf8: bool
@@ -182,7 +182,7 @@ class SmtpDialogue:
             self._skips_line = False
             self._refuse(replies.LINE_TOO_LONG)
         elif not line.endswith(b"\r\n"):
-            # A client that ends lines with LF alone may end its mail so too: do not guess, hang up.
+            # A client that ends lines with LF alone may end its email so too: do not guess, hang up.
             self._close(replies.BARE_LINE_FEED)
         else:
             self._run_command(line[:-2])
@@ -233,7 +233,7 @@ class SmtpDialogue:
 
     def _greeted_by(self, name: str, is_extended: bool) -> None:
         commands.require_host_name(name)
-        self._forget_hello()  # also the mail that was begun: RFC 5321 section 4.1.4
+        self._forget_hello()  # also the email that was begun: RFC 5321 section 4.1.4
         self._helo_name = name
         self._is_extended = is_extended
 
@@ -308,7 +308,7 @@ class SmtpDialogue:
         self._effects.append(StartTls())
         self._phase = Phase.STARTING_TLS
 
-    # The mail itself
+    # The email itself
 
     def _read_mail(self, data: bytes) -> bytes:
         """Returns what follows the mail."""

@@ -1,4 +1,4 @@
-"""One mail program that sends: performs the effects of its dialogue, logs it in and sends its mails."""
+"""One mail client that sends: performs the effects of its dialogue, logs it in and sends its mails."""
 
 from postroom import log
 from postroom.accounts.permissions import WRITING
@@ -66,7 +66,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
     @property
     def may_end(self) -> bool:
-        """Whether no mail is under way; a mail under way checks the key itself."""
+        """Whether no mail is under way; an email under way checks the key itself."""
         dialogue = self._dialogue
         return dialogue is None or not (dialogue.is_in_data or dialogue.is_asking)
 
@@ -100,7 +100,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
                     case HangUp():
                         self._close()
                     case AskRecipient(address):
-                        # Whether the recipient is allowed is answered for the whole mail, in words.
+                        # Whether the recipient is allowed is answered for the whole email, in words.
                         following = dialogue.recipient_answer(Accepted(address))
                     case StartTls():
                         self._start_tls()
@@ -111,7 +111,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
     # Questions of the dialogue
 
     async def _answer(self, question: AskLogin | AcceptMail) -> None:
-        """A mail is sent even if the program has disconnected: its next try gets the missed answer."""
+        """An email is sent even if the program has disconnected: its next try gets the missed answer."""
         dialogue = self._dialogue
         assert dialogue is not None
         if isinstance(question, AskLogin):

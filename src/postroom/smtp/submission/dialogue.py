@@ -1,4 +1,4 @@
-"""SMTP for mail programs (RFC 6409): login first, then the dialogue is as with any client."""
+"""SMTP for mail clients (RFC 6409): login first, then the dialogue is as with any client."""
 
 import binascii
 

@@ -1,4 +1,4 @@
-"""Where mail programs send: TLS from the first byte on port 465, STARTTLS on all others."""
+"""Where mail clients send: TLS from the first byte on port 465, STARTTLS on all others."""
 
 import asyncio
 import ssl

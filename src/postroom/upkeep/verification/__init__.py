@@ -1,1 +1,1 @@
-"""Checks of everything stored: rows, large mails, the search index, counters."""
+"""Checks of everything stored: rows, large emails, the search index, counters."""

@@ -1,4 +1,4 @@
-"""Checks the journals: whether their records are whole, and whether mails or damaged bytes were set aside."""
+"""Checks the journals: are their records whole, and were emails or damaged bytes set aside?"""
 
 from postroom.inward.journal import positions
 from postroom.resources import Resources, Tx

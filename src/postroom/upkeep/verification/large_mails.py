@@ -1,4 +1,4 @@
-"""Checks large mails and files of drafts: each is in the store, with the bytes of its hash."""
+"""Checks large emails and files of drafts: each is in the store, with the bytes of its hash."""
 
 from collections.abc import Sequence
 

@@ -15,7 +15,7 @@ WAITING = (
 
 
 def look_for_missing(tx: Tx, after: str) -> Page:
-    """Reports nothing while earlier mail is indexed again: missing entries will come."""
+    """Reports nothing while earlier email is indexed again: missing entries will come."""
     ids, following = next_ids(tx, "messages", "id", after, PAGE)
     if not ids or not indexing.is_whole(tx):
         return Page([], len(ids), following)

@@ -110,7 +110,7 @@ def about(
 
 
 def thread_of(tx: Tx, message: messages.Message) -> shapes.Thread | None:
-    """None for a mail that was not let in: it is in no thread."""
+    """None for an email that was not let in: it is in no thread."""
     inbox = inboxes.find(tx, message.inbox_id)
     try:
         thread = None if inbox is None else threads.get(tx, inbox.scope, message.thread_id)

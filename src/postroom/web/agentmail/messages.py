@@ -36,7 +36,7 @@ from postroom_mail.mime.parse import parse_mail
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")
 
-LOOKED_THROUGH = 500  # rows of a list that is filtered by the content of the mails
+LOOKED_THROUGH = 500  # rows of a list that is filtered by the content of the emails
 GOT_AT_ONCE = 100
 MAX_FIELDS = 200
 MAX_FIELD_CHARS = 4_000
@@ -185,7 +185,7 @@ def lies_within(moment: int, span: Span) -> bool:
 
 
 async def get_message(call: Call, message_id: str) -> shapes.Message:
-    """Includes header fields, which are read from the mail itself."""
+    """Includes header fields, which are read from the email itself."""
     (shown,) = await call.resources.db.read(show_whole, call, message_id)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)

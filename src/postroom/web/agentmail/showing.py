@@ -166,7 +166,7 @@ def with_texts(shown: shapes.Message, document: Document) -> shapes.Message:
 
 
 def name_of(message: Message, document: Document, is_double: bool) -> str:
-    """Its Message-ID; its own id if it has none, or an earlier mail of the inbox has the same."""
+    """Its Message-ID; its own id if it has none, or an earlier email of the inbox has the same."""
     return message.id if is_double or not document.rfc_message_id else document.rfc_message_id
 
 

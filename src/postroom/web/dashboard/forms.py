@@ -28,7 +28,7 @@ from postroom.web.requests.files_body import (
 from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, read_bytes
 
 FORM_LIMIT_BYTES = 256 * 1024
-LETTER_LIMIT_BYTES = 2 * 1024 * 1024  # of a form that has a whole mail in it
+LETTER_LIMIT_BYTES = 2 * 1024 * 1024  # of a form that has a whole email in it
 FIELDS_LIMIT = 1000
 FIELD_CHARACTERS = 5_000
 LONG_FIELDS = {"body": LETTER_LIMIT_BYTES, **dict.fromkeys(("to", "cc", "bcc"), LIST_LIMIT_CHARACTERS)}

@@ -1,4 +1,4 @@
-"""The page behind a reviewer's link: it shows the mail, and only a button decides. It needs no session."""
+"""The page behind a reviewer's link: it shows the email, and only a button decides. It needs no session."""
 
 from typing import ClassVar
 from urllib.parse import parse_qs

@@ -12,7 +12,7 @@ from postroom_mail.writing.unsubscribe_link import UNSUBSCRIBE_PATH
 
 
 class UnsubscribePage(LinkPage):
-    """For a mailing: used by a person, or by a mail program's button."""
+    """For a mailing: used by a person, or by a mail client's button."""
 
     path, template, nothing = UNSUBSCRIBE_PATH, "unsubscribe.html", "Nothing to do"
     values: ClassVar = {"here": "", "is_done": False}

@@ -1,4 +1,4 @@
-"""Text of mails saved by Outlook (MS-OXMSG): head, body, and the files and mails inside."""
+"""Text of emails saved by Outlook (MS-OXMSG): head, body, and the files and emails inside."""
 
 import struct
 from collections.abc import Iterator

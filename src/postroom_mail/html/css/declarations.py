@@ -86,7 +86,7 @@ def set_all(style: Style, parts: Iterable[tuple[str, str]]) -> None:
 
 
 class DeclarationReader:
-    """Caches what it has read: many elements of a mail have the same styles."""
+    """Caches what it has read: many elements of an email have the same styles."""
 
     def __init__(self, is_old_page: bool) -> None:
         self._is_old_page = is_old_page

@@ -23,7 +23,7 @@ class PlacedElement(Protocol):
 
 
 class MatchBudget:
-    """How many comparisons a mail may still cost."""
+    """How many comparisons an email may still cost."""
 
     def __init__(self, left: int) -> None:
         self.left = left

@@ -1,4 +1,4 @@
-"""Style sheets of a mail: rules with their weight, indexed by their last compound selector."""
+"""Style sheets of an email: rules with their weight, indexed by their last compound selector."""
 
 import re
 from collections import defaultdict

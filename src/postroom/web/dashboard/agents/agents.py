@@ -1,4 +1,4 @@
-"""Agents: each key and grant with its sends today, held and failed mail, and when it was last seen."""
+"""Agents: each key and grant with its sends today, held and failed email, and when it was last seen."""
 
 from typing import Literal
 

@@ -165,7 +165,7 @@ async def show(context: PageContext, connection: dict[str, Any]) -> Response:
 
 
 async def find_sent(context: PageContext, connection: dict[str, Any]) -> dict[str, Any] | None:
-    """The last mail sent from its inbox since it was connected."""
+    """The last email sent from its inbox since it was connected."""
     if connection["inboxId"] is None:
         return None
     query = MessageQuery(direction="outbound", limit=1)

@@ -1,4 +1,4 @@
-"""Keeps the colours of a mail readable when parts of its design are left out.
+"""Keeps the colours of an email readable when parts of its design are left out.
 
 A background with a picture keeps its colour; light text keeps its colour only on a background.
 """

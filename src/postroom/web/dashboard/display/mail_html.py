@@ -17,7 +17,7 @@ HTML_CHARACTERS = 1_000_000
 EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, counted each time they are shown
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"))
 DEPTH = 100
-# A mail may choose its colours and sizes, and nothing that could overlay something else.
+# An email may choose its colours and sizes, and nothing that could overlay something else.
 STYLES = set(
     """
     color background-color font font-family font-size font-style font-weight line-height
@@ -77,7 +77,7 @@ def _cleaner(with_pictures: bool) -> nh3.Cleaner:
 
 
 _WITHOUT_PICTURES, _WITH_PICTURES = _cleaner(False), _cleaner(True)
-# Tables of a newsletter, mostly 600 pixels wide: on a phone the whole mail is made smaller.
+# Tables of a newsletter, mostly 600 pixels wide: on a phone the whole email is made smaller.
 _FIXED = 'body:has(table:is([width]:not([width$="%"]), [style*="width:6"]:not([style*="%"])))'
 PAGE = """<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Message</title><style>
 :root { color-scheme: light }
@@ -107,7 +107,7 @@ def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
 
 
 class Embedded:
-    """The pictures in a mail, by the name its HTML uses for them."""
+    """The pictures in an email, by the name its HTML uses for them."""
 
     def __init__(self, files: Iterable[ParsedAttachment] = ()) -> None:
         self._by_name = {
@@ -157,7 +157,7 @@ def nested(html: str, embedded: Embedded) -> str:
 
 
 def shown_as(name: str) -> str:
-    """The body carries the background of the whole mail, but our page has its own body."""
+    """The body carries the background of the whole email, but our page has its own body."""
     return "div" if name == "body" else name
 
 

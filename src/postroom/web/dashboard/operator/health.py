@@ -1,4 +1,4 @@
-"""The state of the server: mails by the hour, disk, workers, loops and pauses."""
+"""The state of the server: emails by the hour, disk, workers, loops and pauses."""
 
 import shutil
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""The queue and the delivery results by domain; and the mails behind each figure."""
+"""The queue and the delivery results by domain; and the emails behind each figure."""
 
 from operator import attrgetter
 from typing import Literal
@@ -101,7 +101,7 @@ async def cancel_lane(context: PageContext, body: LaneForm) -> Response:
 
 
 async def cancel_all(context: PageContext, found: list[tuple[str, str]]) -> int:
-    """Cancels whole mails, for all their recipients."""
+    """Cancels whole emails, for all their recipients."""
     base_url, count = context.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:

@@ -25,7 +25,7 @@ LONG_SECONDS = 10.0
 COLUMNS = ("received", "sent", "failed", "bounced", "held", "blocked")
 FAILURES = ("failed", "bounced")
 OF_AN_HOUR = ("received", "sent", "failed")
-LATENCY = "milliseconds"  # until a recipient's server accepts a mail, on average
+LATENCY = "milliseconds"  # until a recipient's server accepts an email, on average
 
 
 class ActivityQuery(Struct, rename="camel", frozen=True):
@@ -105,7 +105,7 @@ async def export(context: PageContext, query: ActivityQuery) -> Response:
 
 
 async def read(context: PageContext, query: ActivityQuery) -> Activity:
-    """Runs beside other reads: a busy account has many mails per day."""
+    """Runs beside other reads: a busy account has many emails per day."""
     work: Callable[[Tx, PageContext, ActivityQuery], Activity] = (
         read_hours if query.span == "24h" else read_days
     )
@@ -137,7 +137,7 @@ def chosen(counts: dict[str, int]) -> dict[str, int]:
 
 
 def read_hours(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
-    """Counted from the mails, since only days are stored. Inboxes used since yesterday."""
+    """Counted from the emails, since only days are stored. Inboxes used since yesterday."""
     scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     now = context.call.now()
     used = usage.list_groups(tx, scope, "inbox", now // DAY - 1, now // DAY)

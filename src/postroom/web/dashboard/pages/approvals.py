@@ -1,4 +1,4 @@
-"""Approvals: a list of held mail with the details needed to decide; and past decisions."""
+"""Approvals: a list of held email with the details needed to decide; and past decisions."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from postroom_mail.writing.content_view import ContentView, view
 
 PATH = "/app/approvals"
 ROWS = 50
-BESIDE = 5  # messages of the thread shown beside a held mail
+BESIDE = 5  # messages of the thread shown beside a held email
 NAMED = 2  # recipients in a row of the list
 LONGEST_LIST = 20_000
 RISKS = {1: "Suspicious email in its thread", 2: "Malicious email in its thread", 3: "Canary token found"}

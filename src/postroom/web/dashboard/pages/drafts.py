@@ -194,7 +194,7 @@ def is_same(written: str, kept: str) -> bool:
 
 
 def moment_of(form: DraftForm) -> str | UnsetType | None:
-    """The scheduled time stays, unless it was changed or the mail is to go at once."""
+    """The scheduled time stays, unless it was changed or the email is to go at once."""
     if form.at_once:
         return None
     return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
@@ -213,7 +213,7 @@ async def send_draft(context: PageContext, draft_id: str, body: SeenMail) -> Res
 
 
 def told_of(sent: SendReceipt) -> Response:
-    """As after a new mail: it leaves a moment later, and can be undone until then."""
+    """As after a new email: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:
         return go(PATH, "Sending now." if hold is UNSET else "Held for approval.")

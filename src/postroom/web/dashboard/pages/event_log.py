@@ -147,7 +147,7 @@ def list_events(tx: Tx, context: PageContext, query: EventFilter) -> list[Event]
 
 
 def list_of_request(tx: Tx, context: PageContext, key: str) -> list[Event]:
-    """Events of the mail that a request with this key made; none if it is not in scope."""
+    """Events of the email that a request with this key made; none if it is not in scope."""
     answer = idempotency.find_any_answer(tx, context.call.scope, key, context.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:

@@ -66,7 +66,7 @@ async def suppress_sender(context: PageContext, message_id: str) -> Response:
 
 
 async def block_sender(context: PageContext, message_id: str) -> Response:
-    """At the inbox that it came to. The mail itself stays."""
+    """At the inbox that it came to. The email itself stays."""
     message = await context.read(messages.get, context.call.scope, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
@@ -122,13 +122,13 @@ async def show_html(context: PageContext, message_id: str, query: PictureQuery) 
 
 
 async def html_page(html: str, raw: bytes = b"", with_pictures: bool = False) -> Response:
-    """A separate page, for a frame. `raw` is the mail, if its HTML shows embedded pictures."""
+    """A separate page, for a frame. `raw` is the email, if its HTML shows embedded pictures."""
     page = await pools.READING.run(to_page, html, raw, with_pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(with_pictures))
 
 
 def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
-    """Pictures embedded in the mail are shown too."""
+    """Pictures embedded in the email are shown too."""
     embedded = mail_html.Embedded(parse_mail(raw).attachments if raw else ())
     return mail_html.to_page(html, with_pictures, embedded)
 

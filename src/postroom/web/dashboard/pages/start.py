@@ -1,4 +1,4 @@
-"""The first page: steps until an agent has read the first mail, and after that the mail."""
+"""The first page: steps until an agent has read the first email, and after that the mail."""
 
 import json
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""Devices of the signed-in person that are notified when a mail waits for approval."""
+"""Devices of the signed-in person that are notified when an email waits for approval."""
 
 from starlette.responses import Response
 
