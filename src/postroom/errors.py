@@ -130,6 +130,12 @@ class AddressTaken(ApiError):
     status, code = 409, "address_taken"
 
 
+class CatchAllTaken(ApiError):
+    """Another inbox takes the mail to all other addresses of the domain."""
+
+    status, code = 409, "catch_all_taken"
+
+
 class DomainTaken(ApiError):
     """The domain is already verified or added, or inboxes still use it."""
 
@@ -254,6 +260,12 @@ class UnknownRecipient(ApiError):
     """A posted mail without a recipient here; `recipients` are those it names."""
 
     status, code = 422, "unknown_recipient"
+
+
+class AliasLimitReached(ApiError):
+    """An inbox has 50 aliases."""
+
+    status, code = 422, "alias_limit_reached"
 
 
 class ConnectionLimitReached(ApiError):

@@ -72,6 +72,9 @@ DECISIONS_AWAITED = 100  # requests of one key that wait for decisions at the sa
 # A body without attachments
 REQUEST_BYTES = 1 * MEGABYTE
 
+# Inboxes
+ALIASES = 50  # of an inbox
+
 # Webhooks and keys
 WEBHOOKS = 50
 WEBHOOK_HEADERS = 20

@@ -99,6 +99,12 @@ class AddressTaken(PostroomError):
     code, status = "address_taken", 409
 
 
+class CatchAllTaken(PostroomError):
+    """Another inbox takes the mail to all other addresses of the domain."""
+
+    code, status = "catch_all_taken", 409
+
+
 class ClientIdTaken(PostroomError):
     """Another pod of the account has this `client_id`."""
 
@@ -199,6 +205,12 @@ class UnsupportedMediaType(PostroomError):
     """Neither JSON nor, where allowed, multipart."""
 
     code, status = "unsupported_media_type", 415
+
+
+class AliasLimitReached(PostroomError):
+    """An inbox has 50 aliases."""
+
+    code, status = "alias_limit_reached", 422
 
 
 class ApiKeyLimitReached(PostroomError):

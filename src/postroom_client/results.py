@@ -33,6 +33,11 @@ class Actor(Struct, frozen=True):
     name: str = ""
 
 
+class Alias(Struct, rename="camel", frozen=True):
+    address: str
+    created_at: datetime | None = None
+
+
 class Budget(Struct, rename="camel", frozen=True, omit_defaults=True):
     """How much an inbox or a key may send, where it is less than the operator allows."""
 
@@ -612,6 +617,7 @@ class Domain(Struct, rename="camel", frozen=True):
     dkim: list[DomainKey] = []
     system: bool = False
     warm_up: bool = False
+    subdomains: bool = False
 
 
 class DomainHealth(Struct, frozen=True):
@@ -653,6 +659,7 @@ class Draft(Struct, rename="camel", frozen=True):
     scheduled: bool = False
     undo_seconds: int = 0
     unsubscribe: bool = False
+    from_address: str | None = None
     calendar: InvitationBody | None = None
     attachments: list[Attachment] = []
     created_at: datetime | None = None
@@ -813,6 +820,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     from_addr_raw: str | None = None
     header_to_raw: str | None = None
     cc_raw: list[str] = []
+    delivered_to: str | None = None
     status: str = ""
     blocked: bool = False
     labels: list[str] = []
@@ -869,6 +877,8 @@ class Inbox(Struct, rename="camel", frozen=True):
     retention_days: int | None = None
     canary: bool = False
     external_address: str | None = None
+    catch_all: bool = False
+    subdomains: bool = False
     client_id: str | None = None
     webhook_secret: str | None = None
 

@@ -15,6 +15,7 @@ from tests.adversary.imap_reading import ClientView
 from tests.adversary.loop_watch import watched_loop
 from tests.adversary.ways_in import (
     WayIn,
+    by_alias,
     by_append,
     by_connection,
     by_import,
@@ -51,6 +52,7 @@ IN_ORDER = (
     by_send_inside,
     by_append,
     by_import,
+    by_alias,
 )
 WAYS = [
     *IN_ORDER,

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.sqlite_alone
 QUOTING = (ways_out.by_forward, ways_out.by_answer)  # links of the automatic quote do not count
 WAYS = [
     ways_out.by_rest,
+    ways_out.by_alias,
     ways_out.by_upload,
     ways_out.by_mcp,
     ways_out.by_draft,

@@ -40,9 +40,28 @@ async def by_smtp(server: Server, name: str, mails: Sequence[Hostile]) -> set[in
     return await asyncio.to_thread(hand_over)
 
 
-def _submit(smtp: smtplib.SMTP, sender: str, recipient: str, raw: bytes) -> bool:
+async def by_alias(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    """As another mail server hands them over to another address of the inbox, and to both."""
+    alias = {"address": _address(f"alias-of-{name}")}
+    made = await server.api.post(f"/v1/inboxes/{_address(name)}/aliases", json=alias)
+    assert made.status_code == 201, made.text
+
+    def hand_over() -> set[int]:
+        with smtplib.SMTP("127.0.0.1", server.smtp_port, timeout=120) as smtp:
+            smtp.ehlo()
+            return {
+                mail.number
+                for mail in mails
+                if _submit(smtp, SENDER, alias["address"], mail.raw, *[_address(name)] * (mail.number % 2))
+            }
+
+    return await asyncio.to_thread(hand_over)
+
+
+def _submit(smtp: smtplib.SMTP, sender: str, recipient: str, raw: bytes, *others: str) -> bool:
     assert smtp.mail(sender)[0] == 250
-    assert smtp.rcpt(recipient)[0] == 250
+    for each in (recipient, *others):
+        assert smtp.rcpt(each)[0] == 250
     code, words = smtp.data(raw)
     assert code == 250 or 500 <= code < 600, words
     return code == 250

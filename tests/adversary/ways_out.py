@@ -41,6 +41,18 @@ async def by_rest(server: Server, inbox_id: str, number: int) -> str | None:
     return _id(await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers=_key()))
 
 
+async def by_alias(server: Server, inbox_id: str, number: int) -> str | None:
+    """In the name of an alias; every fifth time of an address that is none."""
+    alias = f"alias-of-{NAME}@postroom.localhost"
+    made = await server.api.post(f"/v1/inboxes/{inbox_id}/aliases", json={"address": alias})
+    assert made.status_code in (201, 409), made.text
+    sender = f"other{alias}" if number % 5 == 0 else alias
+    fields = {**order(number).fields, "fromAddress": sender}
+    taken = _id(await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers=_key()))
+    assert taken is None or sender == alias
+    return taken
+
+
 async def by_upload(server: Server, inbox_id: str, number: int) -> str | None:
     """The hostile files are uploaded, and named when they are attached."""
     fields = dict(order(number).fields)

@@ -197,10 +197,10 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
     """As when a reader finds text that a database refuses."""
     inbox_id, to_document = await server.new_inbox("hello"), deposit.to_document
 
-    def refuse(inbox: Any, accepted: AcceptedMail, place: Any) -> Any:
+    def refuse(inbox: Any, accepted: AcceptedMail, place: Any, came_to: str) -> Any:
         if accepted.read.codes or accepted.read.mail.subject == "worse":
             raise ValueError("no row for this")
-        return to_document(inbox, accepted, place)
+        return to_document(inbox, accepted, place, came_to)
 
     monkeypatch.setattr(deposit, "to_document", refuse)
     await server.deliver(letter("Your code is 123456", subject="bad"), "hello")

@@ -47,6 +47,9 @@ export class AddressIsAnInbox extends PostroomError {}
 /** The address is in use, or the name is reserved. */
 export class AddressTaken extends PostroomError {}
 
+/** Another inbox takes the mail to all other addresses of the domain. */
+export class CatchAllTaken extends PostroomError {}
+
 /** Another pod of the account has this `clientId`. */
 export class ClientIdTaken extends PostroomError {}
 
@@ -97,6 +100,9 @@ export class PayloadTooLarge extends PostroomError {}
 
 /** Neither JSON nor, where allowed, multipart. */
 export class UnsupportedMediaType extends PostroomError {}
+
+/** An inbox has 50 aliases. */
+export class AliasLimitReached extends PostroomError {}
 
 /** An inbox or a pod has 20 keys, or the account 100 of its own. */
 export class ApiKeyLimitReached extends PostroomError {}
@@ -183,6 +189,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   request_timeout: RequestTimeout,
   address_is_an_inbox: AddressIsAnInbox,
   address_taken: AddressTaken,
+  catch_all_taken: CatchAllTaken,
   client_id_taken: ClientIdTaken,
   content_changed: ContentChanged,
   default_pod: DefaultPod,
@@ -200,6 +207,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   user_exists: UserExists,
   payload_too_large: PayloadTooLarge,
   unsupported_media_type: UnsupportedMediaType,
+  alias_limit_reached: AliasLimitReached,
   api_key_limit_reached: ApiKeyLimitReached,
   connection_limit_reached: ConnectionLimitReached,
   draft_limit_reached: DraftLimitReached,

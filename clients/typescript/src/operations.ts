@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -66,6 +66,38 @@ export abstract class Operations {
     return this.run({
       method: "DELETE",
       path: path("v1", "inboxes", inboxId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Add an alias: the inbox takes its mail, and may send in its name. */
+  createAlias(inboxId: string, body: NewAlias): Promise<Alias> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "inboxes", inboxId, "aliases"),
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** List the aliases of an inbox, oldest first. */
+  listAliases(inboxId: string, query: { limit?: number; offset?: number } = {}): Promise<Page<Alias>> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "inboxes", inboxId, "aliases"),
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete an alias; email to it is refused from now on. */
+  deleteAlias(inboxId: string, address: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "inboxes", inboxId, "aliases", address),
       answer: "nothing",
       isRepeatable: true,
     });
@@ -980,7 +1012,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change the relay for mail of a domain (null: the pod's or the server's), or its warm-up. */
+  /** Change the relay of a domain (null: the pod's or the server's), its warm-up or its subdomains. */
   updateDomain(domainId: string, body: DomainChange = {}): Promise<Domain> {
     return this.run({
       method: "PATCH",
@@ -1381,6 +1413,11 @@ export abstract class Operations {
   /** List inboxes, newest first; each page is asked for when it is wanted. */
   iterInboxes(query: { podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Inbox> {
     return pages((page) => this.listInboxes(page), query);
+  }
+
+  /** List the aliases of an inbox, oldest first; each page is asked for when it is wanted. */
+  iterAliases(inboxId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Alias> {
+    return pages((page) => this.listAliases(inboxId, page), query);
   }
 
   /** List the keys of an inbox, oldest first; each page is asked for when it is wanted. */

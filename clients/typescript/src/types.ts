@@ -30,6 +30,11 @@ export interface Actor {
   name: string;
 }
 
+export interface Alias {
+  address: string;
+  createdAt: string;
+}
+
 /** How much an inbox or a key may send, where it is less than the operator allows. */
 export interface Budget {
   perMinute?: number | null;
@@ -607,6 +612,8 @@ export interface Domain {
   system: boolean;
   /** Its daily limit to each provider grows. */
   warmUp: boolean;
+  /** Inboxes and aliases may have addresses at all its subdomains, without verifying them. */
+  subdomains: boolean;
 }
 
 export interface DomainHealth {
@@ -647,6 +654,7 @@ export interface Draft {
   scheduled: boolean;
   undoSeconds: number;
   unsubscribe: boolean;
+  fromAddress: string | null;
   calendar: InvitationBody | null;
   attachments: Attachment[];
   createdBy: Actor;
@@ -823,6 +831,8 @@ export interface Message {
   headerToRaw?: string;
   /** As it came, if it has invisible characters, which the other leaves out. */
   ccRaw?: string[];
+  /** The alias or other address of the inbox that the email came to, if not its own. */
+  deliveredTo?: string;
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
   labels: string[];
@@ -880,6 +890,8 @@ export interface Inbox {
   retentionDays: number | null;
   canary: boolean;
   externalAddress: string | null;
+  catchAll: boolean;
+  subdomains: boolean;
   clientId: string | null;
   webhookSecret?: string;
 }
@@ -1009,6 +1021,10 @@ export interface NewInbox {
   allowReserved?: boolean;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
   clientId?: string | null;
+  /** Takes mail to every address of its domain that nobody has; one inbox a domain. */
+  catchAll?: boolean;
+  /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
+  subdomains?: boolean;
 }
 
 export interface InboxChange {
@@ -1024,6 +1040,15 @@ export interface InboxChange {
   retentionDays?: number | null;
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
+  /** Takes mail to every address of its domain that nobody has; one inbox a domain. */
+  catchAll?: boolean;
+  /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
+  subdomains?: boolean;
+}
+
+export interface NewAlias {
+  /** At the server's domain or a verified one of the account. */
+  address: string;
 }
 
 export interface NewKey {
@@ -1206,6 +1231,8 @@ export interface SendBody {
   fields?: Record<string, string>;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean;
+  /** Send from this alias of the inbox instead of its own address. */
+  fromAddress?: string | null;
 }
 
 /** A file with its content in `data` or `text`, or one named by `uploadId` or `attachmentOf`. */
@@ -1286,6 +1313,8 @@ export interface NewDraft {
   fields?: Record<string, string> | null;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
+  /** Send from this alias of the inbox instead of its own address. */
+  fromAddress?: string | null;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
   clientId?: string | null;
 }
@@ -1335,6 +1364,8 @@ export interface DraftChange {
   fields?: Record<string, string> | null;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
+  /** Send from this alias of the inbox instead of its own address. */
+  fromAddress?: string | null;
   /** The version you saw: another one is 409 `draft_changed`. */
   version?: number;
 }
@@ -1403,11 +1434,15 @@ export interface NewDomain {
   domain: string;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
+  /** Inboxes and aliases may have addresses at all its subdomains, without verifying them. */
+  subdomains?: boolean;
 }
 
 export interface DomainChange {
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
+  /** Inboxes and aliases may have addresses at all its subdomains, without verifying them. */
+  subdomains?: boolean;
   /** Start with little mail to each provider and increase it daily. */
   warmUp?: boolean;
 }

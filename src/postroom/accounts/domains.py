@@ -1,5 +1,7 @@
 """Domains whose mail is received and signed here. The service has one; accounts may verify their own."""
 
+import re
+
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
@@ -9,10 +11,12 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.scope import Scope, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
-from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update
+from postroom.storage.database import LOCK_ROWS, Tx, all_of, count, insert_new, item_from_row, update
 from postroom_mail.authentication import dkim
 
 SERVICE = "service"  # the owner of the key of the service's own domain
+MOST_LABELS = 20  # of a name that are looked at
+_HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}")
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
 
 
@@ -25,6 +29,14 @@ class Domain(Struct, frozen=True):
     pod_id: str | None  # None: the service's own
     outbound: str | None = None  # its relays, with their passwords
     client_id: str | None = None  # an id chosen by the client: the same one again returns this domain
+    subdomains: int = 0  # inboxes may have addresses at its subdomains
+
+
+class ServedDomain(Struct, frozen=True):
+    """A domain that is served here, and whose it is. Mail from its subdomains is signed with its keys."""
+
+    name: str
+    owner: str
 
 
 class DnsRecord(Struct, frozen=True):
@@ -38,12 +50,21 @@ class DnsRecord(Struct, frozen=True):
 
 
 def records(
-    name: str, service_domain: str, keys: list[DkimKey], now: int, comes_by_mx: bool = True
+    name: str,
+    service_domain: str,
+    keys: list[DkimKey],
+    now: int,
+    comes_by_mx: bool = True,
+    subdomains: bool = False,
 ) -> list[DnsRecord]:
     """With a service that posts its mail, the key record alone verifies the domain."""
+    below = DnsRecord(
+        "MX", f"*.{name}", f"10 {service_domain}.", "Mail for all subdomains comes here.", False
+    )
     signing = [_signing_record(name, key) for key in keys if now < (key.removable_at or now + 1)]
     return [
         DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
+        *((below,) if subdomains else ()),
         *signing,
         DnsRecord(
             "TXT", name, spf_record(name, service_domain), "This server may send for the domain.", False
@@ -173,8 +194,45 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
         "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
     ):
         raise DomainTaken(f"{domain.name} is already verified.")
+    _require_unused(tx, domain)
     update(tx, "domains", domain.id, verified_at=now)
     return replace(domain, verified_at=now)
+
+
+def _require_unused(tx: Tx, domain: Domain) -> None:
+    """Another account may have addresses there, as at a subdomain of a domain of its own."""
+    above = at_or_above(domain.name)[1:]
+    owners = all_of(
+        tx,
+        "select name, account_id from domains"
+        " where :wanted and verified_at is not null and account_id <> :own",
+        "name",
+        above,
+        own=domain.account_id,
+    )
+    if any(_has_addresses(tx, row["account_id"], row["name"], f"%@{domain.name}") for row in owners):
+        raise DomainTaken(f"Another account uses addresses at {domain.name}, below a domain of its own.")
+
+
+def set_subdomains(tx: Tx, domain: Domain, is_on: bool) -> Domain:
+    """Raise DomainTaken where they end while an inbox or an alias still has an address at one."""
+    if not is_on and _has_addresses(tx, domain.account_id, domain.name, f"%.{domain.name}"):
+        raise DomainTaken(f"Inboxes still use subdomains of {domain.name}. Delete those addresses first.")
+    update(tx, "domains", domain.id, subdomains=int(is_on))
+    return replace(domain, subdomains=int(is_on))
+
+
+def _has_addresses(tx: Tx, account_id: str, name: str, pattern: str = "%") -> bool:
+    return any(
+        tx.one(
+            f"select 1 as found from {table} where account_id = :account_id and domain = :name"
+            " and address like :pattern limit 1",
+            account_id=account_id,
+            name=name,
+            pattern=pattern,
+        )
+        for table in ("inboxes", "aliases")
+    )
 
 
 def set_outbound(tx: Tx, domain: Domain, outbound: str | None) -> Domain:
@@ -184,12 +242,8 @@ def set_outbound(tx: Tx, domain: Domain, outbound: str | None) -> Domain:
 
 def remove(tx: Tx, scope: Scope, domain_id: str) -> Domain:
     domain, account_id = get(tx, scope, domain_id), scope.account_id
-    if tx.one(
-        "select 1 as found from inboxes where account_id = :account_id and domain = :domain limit 1",
-        account_id=account_id,
-        domain=domain.name,
-    ):
-        raise DomainTaken(f"Inboxes still use {domain.name}. Delete them first.")
+    if _has_addresses(tx, account_id, domain.name):
+        raise DomainTaken(f"Inboxes still use {domain.name}, by address or alias. Delete those first.")
     tx.run("delete from domain_health where domain_id = :id", id=domain.id)
     tx.run("delete from domains where id = :id", id=domain.id)
     dkim_keys.remove_all(tx, account_id, domain.name)
@@ -200,17 +254,23 @@ def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str) 
     """The domain for a new inbox: the service's, or a verified one in scope."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
-    if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted)):
+    if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted, service_domain)):
         return wanted
     raise InvalidDomain(
         f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."
     )
 
 
-def _is_proved_within(tx: Tx, scope: Scope, name: str) -> bool:
-    row = tx.one(
-        "select account_id, pod_id from domains where name = :name and verified_at is not null", name=name
+def _is_proved_within(tx: Tx, scope: Scope, name: str, service_domain: str) -> bool:
+    zone = find_zone(tx, name, service_domain)
+    row = zone and tx.one(
+        "select account_id, pod_id from domains where name = :name and verified_at is not null"
+        " and (name = :asked or subdomains = 1)",
+        name=zone.name,
+        asked=name,
     )
+    if not row or not _HOST.fullmatch(name):
+        return False
     return row is not None and row["account_id"] == scope.account_id and scope.covers_pod(row["pod_id"])
 
 
@@ -221,13 +281,54 @@ def find_owner(tx: Tx, name: str) -> str | None:
 
 
 def is_served(tx: Tx, name: str, service_domain: str) -> bool:
-    return name == service_domain or find_owner(tx, name) is not None
+    return find_zone(tx, name, service_domain) is not None
+
+
+def at_or_above(name: str) -> list[str]:
+    """The name and the names above it, the longest first, without the topmost."""
+    labels = name.split(".")
+    return [".".join(labels[start:]) for start in range(max(1, min(len(labels) - 1, MOST_LABELS)))]
+
+
+def find_zone(tx: Tx, name: str, service_domain: str) -> ServedDomain | None:
+    """The domain itself, or the next one above it that is served here, if that takes mail for subdomains."""
+    if name == service_domain:
+        return ServedDomain(name, SERVICE)
+    names = at_or_above(name)
+    rows = all_of(
+        tx,
+        "select name, account_id, (subdomains = 1 or exists (select 1 from inboxes"
+        " where inboxes.domain = domains.name and inboxes.subdomains = 1)) as is_open"
+        " from domains where :wanted and verified_at is not null",
+        "name",
+        names,
+    )
+    found = max(rows, key=lambda row: len(row["name"]), default=None)
+    if service_domain in names and (found is None or len(found["name"]) < len(service_domain)):
+        return ServedDomain(service_domain, SERVICE) if _takes_subdomains(tx, service_domain) else None
+    if found is None or (found["name"] != name and not found["is_open"]):
+        return None
+    return ServedDomain(found["name"], found["account_id"])
+
+
+def _takes_subdomains(tx: Tx, service_domain: str) -> bool:
+    return bool(
+        tx.one(
+            "select 1 as found from inboxes where domain = :name and subdomains = 1 limit 1",
+            name=service_domain,
+        )
+    )
+
+
+def zone_of(tx: Tx, name: str, service_domain: str) -> str:
+    zone = find_zone(tx, name, service_domain)
+    return name if zone is None else zone.name
 
 
 def keys_of(tx: Tx, name: str, service_domain: str) -> list[DkimKey]:
-    """Keys of the verified owner, including retired ones."""
-    owner = SERVICE if name == service_domain else find_owner(tx, name)
-    return [] if owner is None else dkim_keys.list_of(tx, owner, name)
+    """Keys of the verified owner of the name or of the domain above it, including retired ones."""
+    zone = find_zone(tx, name, service_domain)
+    return [] if zone is None else dkim_keys.list_of(tx, zone.owner, zone.name)
 
 
 def signing_keys(tx: Tx, name: str, service_domain: str) -> tuple[DkimKey, ...]:

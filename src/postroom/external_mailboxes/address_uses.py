@@ -14,7 +14,7 @@ from postroom.errors import AddressIsAnInbox, BadRequest
 from postroom.events import notifications
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.connections import Connection
-from postroom.mailbox import inboxes
+from postroom.mailbox import catch_all, inboxes
 from postroom.storage.database import Tx, insert_new
 from postroom_mail.mime.address import mailbox_of, split
 
@@ -92,7 +92,7 @@ def is_of_inbox(tx: Tx, account_id: str, address: str) -> bool:
     A connection of another account counts once its login has worked: anybody can name an address.
     """
     mailbox = mailbox_of(address)
-    if inboxes.find_by_address(tx, mailbox) is not None:
+    if inboxes.find_by_address(tx, mailbox) is not None or catch_all.may_take(tx, mailbox):
         return True
     pulled = [connections.find(tx, each) for each in _owners(tx, mailbox) if ids.is_id(ids.CONNECTION, each)]
     return any(each is not None and (each.is_proven or each.account_id == account_id) for each in pulled)

@@ -301,9 +301,12 @@ def lease_mailboxes(tx: Tx, node: str, now: int, lease: int, is_alone: bool) -> 
     return {row["id"]: Connection.from_row(row) for row in rows}
 
 
-def find_way_out(tx: Tx, row: Row) -> WayOut:
-    """From a row with OF_SENDER: through its mailbox, else the relay of its domain, else of its pod."""
-    connection = find(tx, row["connection_id"]) if row["connection_id"] else None
+def find_way_out(tx: Tx, row: Row, is_from_here: bool = False) -> WayOut:
+    """From a row with OF_SENDER: through its mailbox, else the relay of its domain, else of its pod.
+
+    Never through its mailbox with an address of this server in From.
+    """
+    connection = find(tx, row["connection_id"]) if row["connection_id"] and not is_from_here else None
     if connection is not None and connection.has_smtp:
         if "oauth" in connection.hidden:
             return WayOut("", connection.id, needs_token=True)

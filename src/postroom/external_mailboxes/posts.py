@@ -185,7 +185,7 @@ def _find(
 ) -> Destination | None:
     if not domains.is_served(tx, mailbox_of(address).rpartition("@")[2], service_domain):
         return None
-    found = destinations.find(tx, address, secret, now)
+    found = destinations.find(tx, address, secret, service_domain, now)
     inbox = None if found is None else inboxes.find(tx, found.destination.inbox_id)
     if found is None or inbox is None or not inboxes.is_within(inbox, connection.scope):
         return None

@@ -1,5 +1,7 @@
 """Which addresses a mail names: the role of its inbox, and all participants."""
 
+from collections.abc import Set
+
 from postroom_mail.mime.address import Address, mailbox_of, normalize
 from postroom_mail.mime.parse import ParsedMail
 
@@ -26,13 +28,13 @@ def is_nobodys(mailbox: str) -> bool:
     return mailbox.rpartition("@")[0] == NOBODYS_NAME
 
 
-def delivery_role(address: str, mail: ParsedMail) -> str:
+def delivery_role(own: Set[str], mail: ParsedMail) -> str:
     """`to` unless the inbox is only in Cc: mail by Bcc or from a list is addressed to it too."""
-    return "cc" if _is_among(address, mail.cc) and not _is_among(address, mail.to) else "to"
+    return "cc" if _is_among(own, mail.cc) and not _is_among(own, mail.to) else "to"
 
 
-def _is_among(address: str, listed: tuple[Address, ...]) -> bool:
-    return any(mailbox_of(other.address) == address for other in listed)
+def _is_among(own: Set[str], listed: tuple[Address, ...]) -> bool:
+    return any(mailbox_of(other.address) in own for other in listed)
 
 
 def participants(mail: ParsedMail) -> list[str]:

@@ -104,7 +104,8 @@ class OwnRecords:
 
 def find_sent(tx: Tx, original: ParsedMail, signed_by: set[str], now: int) -> About | None:
     """From and Message-ID are signed, so they identify the mail."""
-    if original.from_address.rpartition("@")[2] not in signed_by or not original.message_id:
+    from_domain = original.from_address.rpartition("@")[2]
+    if signed_by.isdisjoint(domains.at_or_above(from_domain)) or not original.message_id:
         return None
     inbox = inboxes.find_by_address(tx, mailbox_of(original.from_address))
     if inbox is None:

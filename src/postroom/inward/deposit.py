@@ -38,7 +38,7 @@ from postroom.processes.analysis import Analysis
 from postroom.queue import idempotency
 from postroom.storage.database import Tx
 from postroom_mail.html.text import visible
-from postroom_mail.mime.address import mailbox_of, parse_list, shown
+from postroom_mail.mime.address import parse_list, shown
 from postroom_mail.mime.parse import ParsedMail
 
 BODY_MAX_CHARACTERS = 1_000_000
@@ -119,7 +119,7 @@ def set_reports_aside(tx: Tx, addressed: list[AddressedMail], bells: list[list[s
 
 
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
-    return [AddressedMail(number, mail, destination) for destination in mail.read.origin.destinations]
+    return [AddressedMail(number, mail, destination) for destination in mail.read.origin.each_once]
 
 
 def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
@@ -222,11 +222,10 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
     accepted, mail = addressed.mail, addressed.read.mail
     place = None
     if not is_blocked:
-        names = into_thread.names_of(mail)
+        names, digest = into_thread.names_of(mail), to_digest(inbox, accepted)
         subject, is_imported = visible(mail.subject), accepted.is_imported
-        digest = to_digest(inbox, accepted)
         place = into_thread.find_place(tx, inbox, names, subject, accepted.now, digest, is_imported)
-    document = to_document(inbox, accepted, place)
+    document = to_document(inbox, accepted, place, addressed.destination.delivered_to)
     return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document)
 
 
@@ -344,7 +343,7 @@ def to_new_event(copy: StoredCopy) -> NewEvent:
     return NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
 
 
-def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:
+def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None, came_to: str) -> Document:
     read, mail = accepted.read, accepted.read.mail
     sender, subject = shown_sender(mail), visible(mail.subject)
     to, cc = [str(shown(each)) for each in mail.to], [str(shown(each)) for each in mail.cc]
@@ -357,7 +356,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         from_addr=sender,
         to_addr=inbox.address,
         header_to=", ".join(to),
-        delivery_role=delivery_role(mailbox_of(inbox.known_as), mail),
+        delivery_role=delivery_role(inbox.mailboxes | {came_to}, mail),
         cc=cc,
         subject=subject,
         body_text=mail.body_text,
@@ -380,6 +379,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         from_addr_raw=UNSET if sender == mail.from_addr else mail.from_addr,
         header_to_raw=UNSET if ", ".join(to) == mail.header_to else mail.header_to,
         cc_raw=UNSET if cc == given_cc else given_cc,
+        delivered_to=came_to or UNSET,
     )
     if (original := accepted.original) is not None:
         return structs.replace(

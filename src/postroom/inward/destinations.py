@@ -2,12 +2,13 @@
 
 from msgspec import Struct
 
-from postroom.accounts import accounts
+from postroom.accounts import accounts, domains
 from postroom.clock import DAY
 from postroom.inward import review_answers
 from postroom.inward.addressing import is_check, is_nobodys, takes_reports
 from postroom.inward.mails import NOBODY, Destination
-from postroom.mailbox import inboxes, messages
+from postroom.mailbox import catch_all, inboxes, messages
+from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
 from postroom_mail.writing import return_path, review_path
@@ -21,13 +22,10 @@ class LocalRecipient(Struct, frozen=True):
     destination: Destination
     is_full: bool = False
 
-    @property
-    def is_inbox(self) -> bool:
-        """Whether it is a plain inbox: no signed address, none for reports, none whose mail is dropped."""
-        return self.destination == Destination(self.destination.inbox_id) and self.destination != NOBODY
 
-
-def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalRecipient | None:
+def find(
+    tx: Tx, address: str, return_path_secret: bytes, service_domain: str, now: int
+) -> LocalRecipient | None:
     """`address` is of a domain that is served here."""
     local_part = address.rpartition("@")[0]
     if return_path.is_return_path(local_part):
@@ -37,9 +35,25 @@ def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalReci
         return None if reviewed is None else LocalRecipient(Destination(reviewed.inbox_id, review=reviewed))
     mailbox = mailbox_of(address)
     inbox = inboxes.find_by_address(tx, mailbox)
+    if inbox is None and (found := _find_without_inbox(mailbox)) is not None:
+        return found
+    inbox = inbox or _find_taking(tx, mailbox, service_domain)
     if inbox is None:
-        return _find_without_inbox(mailbox)
-    return LocalRecipient(Destination(inbox.id), accounts.is_full(tx, inbox.account_id))
+        return None
+    delivered_to = "" if mailbox == inbox.address else mailbox
+    return LocalRecipient(
+        Destination(inbox.id, delivered_to=delivered_to), accounts.is_full(tx, inbox.account_id)
+    )
+
+
+def _find_taking(tx: Tx, mailbox: str, service_domain: str) -> Inbox | None:
+    """The inbox that takes mail to an address that none has."""
+    name, _, host = mailbox.rpartition("@")
+    zone = domains.find_zone(tx, host, service_domain)
+    if zone is None:
+        return None
+    operators = catch_all.find_of_operator(tx, service_domain) if name in catch_all.OPERATORS_NAMES else None
+    return operators or catch_all.find_taking(tx, mailbox, zone.name)
 
 
 def _find_without_inbox(mailbox: str) -> LocalRecipient | None:

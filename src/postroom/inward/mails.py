@@ -4,6 +4,7 @@ For each inbox it is an AddressedMail then, and a StoredCopy once it has its pla
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
@@ -30,6 +31,7 @@ class Destination(Struct, frozen=True):
     is_dropped: bool = False  # nobody reads this address, and nobody is notified
     report_domain: str = ""  # the domain of a report by mail, which goes into no inbox
     is_check: bool = False  # the sender wants to know what was seen of the letter
+    delivered_to: str = ""  # the address that it came to, if it is not the inbox's own
 
     @property
     def needs_no_inbox(self) -> bool:
@@ -61,6 +63,14 @@ class Origin(Struct, frozen=True):
     helo: str
     mail_from: str
     taken: TakenFrom | None = None
+
+    @property
+    def each_once(self) -> tuple[Destination, ...]:
+        """Each inbox once if the mail came to several addresses of it: by the first of them."""
+        if not any(each.delivered_to for each in self.destinations):
+            return self.destinations
+        found = {replace(each, delivered_to=""): each for each in reversed(self.destinations)}
+        return tuple(found.values())[::-1]
 
 
 class Arrival(Struct, frozen=True):

@@ -18,6 +18,7 @@ from postroom_mail.reading.category import Category
 from postroom_mail.reading.links import LinkDetail
 
 AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
+ANOTHER_ADDRESS = "The alias or other address of the inbox that the email came to, if not its own."
 AS_IT_CAME = "The message that this one redirects unchanged, still from its author."
 NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
 COLUMNS = "document, reply_at, reply_bytes"
@@ -141,6 +142,7 @@ class Document(Struct, rename="camel", frozen=True):
     from_addr_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     header_to_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     cc_raw: Annotated[list[str], Meta(description=AS_GIVEN)] | UnsetType = UNSET
+    delivered_to: Annotated[str, Meta(description=ANOTHER_ADDRESS)] | UnsetType = UNSET
 
 
 class _Texts(Struct, rename="camel", frozen=True):

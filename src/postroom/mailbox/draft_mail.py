@@ -30,6 +30,7 @@ class DraftFields(Struct, rename="camel", frozen=True, omit_defaults=True):
     thread_id: str | None = None
     include_quote: bool = True
     reply_to: str | None = None
+    from_address: str | None = None
 
 
 class ReadDraft(Struct, frozen=True):
@@ -59,18 +60,19 @@ def write(
 def _write(
     inbox: Inbox, draft: KeptDraft, fields: DraftFields, attached: tuple[DraftAttachment, ...]
 ) -> bytes:
+    sender = fields.from_address or inbox.sender
     bcc = compose.header("Bcc", compose.mailbox_list("bcc", fields.bcc))
     return bcc + compose.compose(
         Draft(
             from_name=inbox.display_name or "",
-            from_address=inbox.sender,
+            from_address=sender,
             to=tuple(fields.to),
             cc=tuple(fields.cc),
             subject=fields.subject,
             text=fields.body,
             html=fields.body_html,
             reply_to=fields.reply_to,
-            message_id=f"<{draft.id}.{draft.version}@{inbox.sender.rpartition('@')[2]}>",
+            message_id=f"<{draft.id}.{draft.version}@{sender.rpartition('@')[2]}>",
             date_at=draft.updated_at,
             attachments=attached,
         )

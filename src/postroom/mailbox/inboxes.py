@@ -15,7 +15,7 @@ from postroom.accounts.rules.limits import AccountLimits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.limits import ADDRESS_CHARACTERS, INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
-from postroom.mailbox import usage
+from postroom.mailbox import aliases, usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
@@ -58,6 +58,9 @@ class Inbox(Struct, frozen=True):
     external_address: str | None = None  # of the external mailbox that it is connected with
     connection_id: str | None = None  # the connection by which its mail leaves
     client_id: str | None = None  # an id chosen by the client: the same one again returns this inbox
+    aliases: str | None = None  # its further addresses, separated by spaces
+    catch_all: int = 0  # takes mail to every address of its domain that nobody has
+    subdomains: int = 0  # takes mail to its name at every subdomain of its domain
 
     @property
     def known_as(self) -> str:
@@ -70,33 +73,29 @@ class Inbox(Struct, frozen=True):
         return self.known_as if self.connection_id else self.address
 
     @property
+    def own_addresses(self) -> tuple[str, ...]:
+        """The addresses here that it may write from: its own first, then its aliases."""
+        return (self.address, *(self.aliases or "").split())
+
+    @property
+    def mailboxes(self) -> frozenset[str]:
+        """All addresses that are itself, elsewhere too."""
+        elsewhere = () if self.external_address is None else (mailbox_of(self.external_address),)
+        return frozenset((*self.own_addresses, *elsewhere))
+
+    @property
     def scope(self) -> Scope:
         return Scope(self.account_id, self.pod_id, self.id)
 
     @classmethod
     def from_row(cls, row: Row) -> "Inbox":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["address"],
-            row["display_name"],
-            row["created_at"],
-            row["pod_id"],
-            row["webhook_url"],
-            row["approval"],
-            row["limits"],
-            row["metadata"],
-            row["retention_days"],
-            row["canary"],
-            row["external_address"],
-            row["connection_id"],
-            row["client_id"],
-        )
+        return cls(*[row[name] for name in cls.__struct_fields__])
 
     def stores(self, size_bytes: int, now: int) -> UsageGrowth:
         return UsageGrowth(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
 
 
+_HAS_ADDRESS = "(address = :address or id = (select inbox_id from aliases where address = :address))"
 _ASKED = tuple(f"asked_{name}" for name in Inbox.__struct_fields__)
 _CALLER_AND_INBOX = f"{keys.OF_CALLER}, {', '.join(f'inboxes.{name[6:]} as {name}' for name in _ASKED)}"
 _WITH_CALLER = (
@@ -111,12 +110,12 @@ _WITH_CALLERS = (
 )
 
 
-def require_mailbox_name(name: str) -> None:
+def require_mailbox_name(name: str, field: str = "mailboxName") -> None:
     if not _mailbox_name.fullmatch(name):
         raise InvalidMailboxName(
-            "mailboxName must be 3 to 30 characters of a-z, 0-9, dot and hyphen, begin and end with a letter "
-            "or digit, and have no two dots in a row.",
-            field="mailboxName",
+            f"{'address' if field == 'address' else field} must be 3 to 30 characters of a-z, 0-9,"
+            " dot and hyphen, begin and end with a letter or digit, and have no two dots in a row.",
+            field=field,
         )
 
 
@@ -144,11 +143,12 @@ def add(
     accounts.change_inbox_count(tx, account_id, +1)
     pods.change_inbox_count(tx, pod, +1)
     limits.require_inbox_creation(tx, account_id, per_day, now)
-    _insert(tx, inbox)
+    _insert(tx, inbox, domains.zone_of(tx, used_domain, service_domain))
     return inbox
 
 
-def _insert(tx: Tx, inbox: Inbox) -> None:
+def _insert(tx: Tx, inbox: Inbox, zone: str) -> None:
+    is_free = aliases.is_free(tx, inbox.address)
     added = tx.run(
         "insert into inboxes (id, account_id, pod_id, address, domain, display_name, created_at)"
         " values (:id, :account_id, :pod_id, :address, :domain, :display_name, :created_at)"
@@ -157,11 +157,11 @@ def _insert(tx: Tx, inbox: Inbox) -> None:
         pod_id=inbox.pod_id,
         account_id=inbox.account_id,
         address=inbox.address,
-        domain=inbox.address.rpartition("@")[2],
+        domain=zone,
         display_name=inbox.display_name,
         created_at=inbox.created_at,
     )
-    if added == 0:
+    if added == 0 or not is_free:
         raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
     insert(tx, "inbox_creations", inbox_id=inbox.id, account_id=inbox.account_id, created_at=inbox.created_at)
 
@@ -228,7 +228,7 @@ def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
 def put(tx: Tx, inbox: Inbox) -> None:
     """Stores the fields that its owner may change."""
     names.require_clean(inbox.display_name or "", "displayName")
-    changeable = ("display_name", "approval", "limits", "metadata", "retention_days", "canary")
+    changeable = "display_name approval limits metadata retention_days canary catch_all subdomains".split()
     update_item(tx, "inboxes", inbox, changeable)
 
 
@@ -237,8 +237,13 @@ def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
 
 
 def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
-    """`mailbox` is normalized by mail.address: lower case, without a +tag."""
-    row = tx.one("select * from inboxes where address = :address", address=mailbox)
+    """By its own address or an alias. `mailbox` is normalized by mail.address: lower case, without a +tag."""
+    row = tx.one(f"select * from inboxes where {_HAS_ADDRESS}", address=mailbox)
+    return None if row is None else Inbox.from_row(row)
+
+
+def find_catch_all(tx: Tx, domain: str) -> Inbox | None:
+    row = tx.one("select * from inboxes where domain = :domain and catch_all = 1", domain=domain)
     return None if row is None else Inbox.from_row(row)
 
 
@@ -248,6 +253,7 @@ def with_ids(tx: Tx, given: Sequence[str]) -> list[str]:
     mailboxes = {each: mailbox_of(each) for each in named[:ADDRESSES]}
     wanted = sorted(set(mailboxes.values()))
     rows = all_of(tx, "select id, address from inboxes where :wanted", "address", wanted)
+    rows += all_of(tx, "select inbox_id as id, address from aliases where :wanted", "address", wanted)
     found = {row["address"]: row["id"] for row in rows}
     return [found.get(mailboxes.get(each, ""), UNKNOWN) if "@" in each else each for each in given]
 
@@ -374,6 +380,7 @@ def remove(tx: Tx, scope: Scope, inbox_id: str, now: int) -> Inbox:
     inbox = get(tx, scope, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
+    aliases.remove_all(tx, inbox.id)
     row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)
     usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
     insert(tx, "removed_inboxes", inbox_id=inbox.id, removed_at=now)

@@ -60,12 +60,8 @@ def preview(text: str) -> str:
     return " ".join(visible(text[:READ_CHARACTERS]).split())[:PREVIEW_CHARACTERS].rstrip()
 
 
-def own_mailboxes(*addresses: str | None) -> frozenset[str]:
-    return frozenset(mailbox_of(address) for address in addresses if address)
-
-
 def of_inbox(inbox: Inbox) -> frozenset[str]:
-    return own_mailboxes(inbox.address, inbox.external_address)
+    return inbox.mailboxes
 
 
 def of_document(document: Document, has_files: bool, at: int, own: Collection[str]) -> Digest:
@@ -188,8 +184,8 @@ def make_all(tx: Tx, found: Sequence[Thread]) -> dict[str, ThreadDigest]:
 
 
 def _own_of_inboxes(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, frozenset[str]]:
-    rows = all_of(tx, "select id, address, external_address from inboxes where :wanted", "id", inbox_ids)
-    return {row["id"]: own_mailboxes(row["address"], row["external_address"]) for row in rows}
+    rows = all_of(tx, "select * from inboxes where :wanted", "id", inbox_ids)
+    return {row["id"]: Inbox.from_row(row).mailboxes for row in rows}
 
 
 def fill_some(tx: Tx) -> bool:

@@ -28,13 +28,21 @@ from postroom_mail.authentication.dkim import Algorithm
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
 
+Subdomains = Annotated[
+    bool,
+    Meta(description="Inboxes and aliases may have addresses at all its subdomains, without verifying them."),
+]
+
+
 class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(description="Its name.", examples=["mail.example.com"])]
     pod_id: PodId | None = None
+    subdomains: Subdomains = False
 
 
 class DomainChange(Struct, rename="camel", frozen=True):
     outbound: Outbound | UnsetType | None = UNSET
+    subdomains: Subdomains | UnsetType = UNSET
     warm_up: Annotated[
         bool | UnsetType,
         Meta(description="Start with little mail to each provider and increase it daily."),
@@ -85,6 +93,7 @@ class Domain(Struct, rename="camel", frozen=True):
     dkim: list[DomainKey]
     system: Annotated[bool, Meta(description="The server's own domain; it cannot be deleted.")] = False
     warm_up: Annotated[bool, Meta(description="Its daily limit to each provider grows.")] = False
+    subdomains: Subdomains = False
 
     @classmethod
     def of(
@@ -109,6 +118,7 @@ class Domain(Struct, rename="camel", frozen=True):
             dkim=[DomainKey.of(key, domain.name) for key in keys],
             system=domain.id == domains.SERVICE_ID,
             warm_up=warm_up,
+            subdomains=bool(domain.subdomains),
         )
 
 
@@ -128,6 +138,8 @@ def create_domain(
     name = read_name(body, config)
     pod_id = pods.choose(tx, caller.scope, body.pod_id)
     domain = domains.add(tx, caller.account_id, name, private_key, now, pod_id)
+    if body.subdomains:
+        domain = domains.set_subdomains(tx, domain, True)
     record(tx, caller, "domain.added", domain, now)
     return show(tx, domain, config, now)
 
@@ -162,12 +174,17 @@ def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domai
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: DomainChange, config: Config, now: int
 ) -> Domain:
-    """Change the relay for mail of a domain (null: the pod's or the server's), or its warm-up"""
+    """Change the relay of a domain (null: the pod's or the server's), its warm-up or its subdomains"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)
     if body.warm_up is not UNSET:
         set_warm_up(tx, caller, domain, body.warm_up, now)
+    if body.subdomains is not UNSET:
+        if domain.id == domains.SERVICE_ID:
+            raise BadRequest("The server's own domain has no subdomains for inboxes.", field="subdomains")
+        domain = domains.set_subdomains(tx, domain, body.subdomains)
+        record(tx, caller, "domain.changed", domain, now)
     if body.outbound is not UNSET:
         if domain.id == domains.SERVICE_ID:
             raise BadRequest(
@@ -250,10 +267,12 @@ def keys_of(tx: Tx, domain: domains.Domain) -> list[DkimKey]:
 
 def wanted_records(tx: Tx, domain: domains.Domain, config: Config, now: int) -> list[DnsRecord]:
     comes_by_mx = not connections.has_posts(tx, domain.account_id)
-    return domains.records(domain.name, config.domain, keys_of(tx, domain), now, comes_by_mx)
+    keys = keys_of(tx, domain)
+    return domains.records(domain.name, config.domain, keys, now, comes_by_mx, bool(domain.subdomains))
 
 
 def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:
     where = caller.scope if domain.id == domains.SERVICE_ID else Scope(domain.account_id, domain.pod_id)
-    shown = {"domain": domain.name, "outbound": relay.mask(domain.outbound)}
+    is_open = {"subdomains": True} if domain.subdomains else {}
+    shown = {"domain": domain.name, "outbound": relay.mask(domain.outbound), **is_open}
     audit.record_by(tx, caller, action, domain.id, now, within=where, after=shown)

@@ -59,6 +59,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     template: send_fields.TemplateOf | UnsetType | None = UNSET
     fields: send_fields.TemplateFields | UnsetType | None = UNSET
     unsubscribe: send_fields.Unsubscribe | UnsetType | None = UNSET
+    from_address: send_fields.FromAddress | UnsetType | None = UNSET
 
 
 Version = Annotated[int, Meta(ge=1, description="The version you saw: another one is 409 `draft_changed`.")]
@@ -118,6 +119,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     scheduled: Annotated[bool, Meta(description="It is sent automatically at `sendAt`.")] = False
     undo_seconds: int = 0
     unsubscribe: bool = False
+    from_address: str | None = None
     calendar: InvitationBody | None = None
     attachments: list[ShownFile]
     created_by: Actor

@@ -7,19 +7,20 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from postroom.accounts import accounts, audit, names, pods
+from postroom.accounts import audit, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.config import HOME_DOMAIN, Config
-from postroom.errors import BadRequest, Forbidden
+from postroom.config import Config
+from postroom.errors import BadRequest
 from postroom.events import webhooks
 from postroom.external_mailboxes import address_uses, connections
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
 from postroom.limits import INBOX_METADATA_ENTRIES, NAME_CHARACTERS, PAGE
 from postroom.mailbox import inboxes, keyset_listing
 from postroom.operations import client_ids
+from postroom.operations.addresses import CatchAll, Subdomains, may_take_reserved, with_others
 from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.storage.database import Tx
 from postroom_mail.screening import canary
@@ -78,6 +79,8 @@ class NewInbox(Struct, rename="camel", frozen=True):
     canary: WithCanary | UnsetType = UNSET
     allow_reserved: AllowReserved = False
     client_id: OwnId | None = None
+    catch_all: CatchAll | UnsetType = UNSET
+    subdomains: Subdomains | UnsetType = UNSET
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -88,6 +91,8 @@ class InboxChange(Struct, rename="camel", frozen=True):
     metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
     canary: WithCanary | UnsetType = UNSET
+    catch_all: CatchAll | UnsetType = UNSET
+    subdomains: Subdomains | UnsetType = UNSET
 
 
 class InboxQuery(Struct, frozen=True):
@@ -111,6 +116,8 @@ class Inbox(Struct, rename="camel", frozen=True):
     retention_days: int | None
     canary: bool
     external_address: str | None
+    catch_all: bool
+    subdomains: bool
     client_id: str | None = None
     webhook_secret: str | UnsetType = UNSET
 
@@ -123,6 +130,8 @@ class Inbox(Struct, rename="camel", frozen=True):
             limits=None if inbox.limits is None else limits.decode(inbox.limits),
             metadata=inboxes.decode_metadata(inbox.metadata),
             canary=inbox.canary is not None,
+            catch_all=bool(inbox.catch_all),
+            subdomains=bool(inbox.subdomains),
             webhook_secret=webhook_secret,
         )
 
@@ -148,11 +157,12 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         pod_id,
         caller.scope,
         allowed.inboxes_per_day,
-        allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
+        allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body.domain, config),
     )
     address_uses.require_no_person(tx, [added.address], "mailboxName", caller.account_id)
     inbox = replace(bind(added, body, allowed), client_id=body.client_id)
     inboxes.put(tx, inbox)
+    inbox = with_others(tx, caller, inbox, body.catch_all, body.subdomains, config)
     if body.client_id is not None:
         inboxes.set_client_id(tx, inbox.id, body.client_id)
     if body.approval is not UNSET:
@@ -173,18 +183,6 @@ def require_new(tx: Tx, pod_id: str, client_id: str | None) -> None:
     known = keyset_listing.find_inbox_by_client_id(tx, pod_id, client_id)
     if known is not None:
         raise AlreadyThere(Inbox.of(known))
-
-
-def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) -> bool:
-    """On the account's own domain, or on the server's if the account is the operator's.
-
-    Never on the default domain, which is for use at home.
-    """
-    if not caller.scope.is_account:
-        raise Forbidden("allowReserved needs a key of the account.")
-    if body.domain is not None and body.domain.lower() != config.domain:
-        return True  # it has to be a verified one of the account
-    return config.domain != HOME_DOMAIN and accounts.is_first(tx, caller.account_id)
 
 
 def list_inboxes(tx: Tx, caller: Caller, query: InboxQuery) -> InboxPage:
@@ -210,6 +208,7 @@ def change_inbox(
         changed = replace(changed, display_name=body.display_name)
     changed = bind(changed, body, limits.in_force(config, caller.account_limits))
     inboxes.put(tx, changed)
+    changed = with_others(tx, caller, changed, body.catch_all, body.subdomains, config)
     if body.approval is not UNSET:
         address_uses.record_reviewers(tx, changed.account_id, changed.id, changed.approval)
     secret: str | UnsetType = UNSET

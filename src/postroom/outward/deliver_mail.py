@@ -182,6 +182,9 @@ async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
 async def address_and_sign(
     resources: Resources, outbound: Outbound, job: MailJob, raw: bytes
 ) -> OutgoingMail:
+    if job.is_alias_gone:
+        reason = "5.7.1 The alias that this email names as its sender was deleted."
+        raise DeliveryError(reason, permanent=True, code=550, enhanced="5.7.1")
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
     own_fields = unsubscribe_fields(resources, outbound, job)
@@ -216,11 +219,11 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
     email, is judged as if it came from an unknown server.
     """
     senders = await read_senders(raw)
-    is_own = senders == [job.outgoing.inbox_address]
+    is_own = len(senders) == 1 and senders[0] in job.outgoing.own_addresses
     if not is_own:
         await require_not_of_others(resources, job, set(senders))
-    secret, now = outbound.return_path_secret, resources.now()
-    found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
+    secret, now, own_domain = outbound.return_path_secret, resources.now(), resources.config.domain
+    found = await resources.db.read(destinations.find, job.delivery.target, secret, own_domain, now)
     if found is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
     if found.is_full:

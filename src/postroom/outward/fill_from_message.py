@@ -1,6 +1,6 @@
 """Completes orders from the mail they refer to: its recipients, or its files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from msgspec import structs
 
@@ -33,8 +33,7 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
     if answered is None:
         raise BadRequest("There is no received message that replyAll could answer.", field="replyAll")
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
-    own = mailbox_of(around.inbox.known_as)
-    return await pools.READING.run(add_everybody, order, answered, raw, own)
+    return await pools.READING.run(add_everybody, order, answered, raw, around.inbox.mailboxes)
 
 
 async def to_one(resources: Resources, order: Order, around: Context) -> Order:
@@ -42,7 +41,7 @@ async def to_one(resources: Resources, order: Order, around: Context) -> Order:
     answered = around.previous
     assert answered is not None
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
-    to = await pools.READING.run(who_answers, answered, raw, mailbox_of(around.inbox.known_as))
+    to = await pools.READING.run(who_answers, answered, raw, around.inbox.mailboxes)
     if not to:
         raise BadRequest("This message has nobody to reply to.", field="to")
     return structs.replace(order, to=tuple(to))
@@ -52,13 +51,13 @@ def read_reply_to(raw: bytes) -> str:
     return headers.split(raw, 0).headers.joined("reply-to")
 
 
-def add_everybody(order: Order, answered: Document, raw: bytes, inbox_address: str) -> Order:
+def add_everybody(order: Order, answered: Document, raw: bytes, own: Set[str]) -> Order:
     """To the addresses that the mail wants answers sent to, with copies to all others that it names.
 
     Slow for the lists of a stranger: call it in a thread.
     """
-    known = {mailbox_of(address.address) for address in order.bcc} | {inbox_address}
-    to = (*unknown(order.to, known), *unknown(who_answers(answered, raw, inbox_address), known))
+    known = {mailbox_of(address.address) for address in order.bcc} | own
+    to = (*unknown(order.to, known), *unknown(who_answers(answered, raw, own), known))
     others = writable(", ".join((answered.header_to, *answered.cc)))
     cc = (*unknown(order.cc, known), *unknown(others, known))
     if not to:
@@ -71,14 +70,14 @@ def add_everybody(order: Order, answered: Document, raw: bytes, inbox_address: s
     return structs.replace(order, to=to, cc=cc)
 
 
-def who_answers(answered: Document, raw: bytes, inbox_address: str) -> list[Address]:
+def who_answers(answered: Document, raw: bytes, own: Set[str]) -> list[Address]:
     """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients.
 
     Slow for the lists of a stranger: call it in a thread.
     """
     if answered.direction == OUTBOUND:
         return writable(answered.header_to)
-    asked = [each for each in writable(read_reply_to(raw)) if mailbox_of(each.address) != inbox_address]
+    asked = [each for each in writable(read_reply_to(raw)) if mailbox_of(each.address) not in own]
     return asked or writable(answered.from_addr)[:1]
 
 

@@ -36,7 +36,9 @@ def write_calendar(
     """None if the mail is about no appointment."""
     if order.calendar is None:
         return None
-    own = Address(inbox.display_name or "", inbox.address)
+    own = Address(
+        inbox.display_name or "", inbox.address if order.from_address is None else order.from_address
+    )
     sender = CalendarSender(own, message_id, datetime.fromtimestamp(now / 1000, UTC))
     if isinstance(order.calendar, Invitation):
         return invitation.write(order.calendar, sender, recipients, said)
@@ -101,7 +103,7 @@ def require_answerable(message: Message, invited: Invited | None) -> Address:
 
 def attendee_of(invited: Invited, inbox: Inbox) -> str:
     """The inbox's address as the organizer wrote it, perhaps tagged; its own if invited by a list."""
-    own = (each for each in invited.attendees if mailbox_of(each) == inbox.address)
+    own = (each for each in invited.attendees if mailbox_of(each) in inbox.own_addresses)
     return next(own, inbox.address)
 
 

@@ -27,6 +27,7 @@ from postroom.outward.send_stages import (
     new_message_id,
     require_ahead,
     require_no_steering,
+    sender_of,
 )
 from postroom.outward.submit import submit
 from postroom.processes import pools
@@ -250,13 +251,14 @@ def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    message_id = new_message_id(around.inbox.sender, now)
+    sender = sender_of(order, around.inbox)
+    message_id = new_message_id(sender, now)
     calendar = invitations.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
     files = order.files if calendar is None else invitations.with_file(order.files, calendar)
     files = to_files(files) if files else ()
     draft = Draft(
         from_name=around.inbox.display_name or "",
-        from_address=around.inbox.sender,
+        from_address=sender,
         to=tuple(map(str, order.to)),
         cc=tuple(map(str, cc)),
         reply_to=order.reply_to,
@@ -341,9 +343,7 @@ def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
         return order.cc
     if is_for_one or room < 1:
         return order.cc
-    known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {
-        mailbox_of(around.inbox.known_as)
-    }
+    known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | around.inbox.mailboxes
     senders = [
         sender
         for sender in fill_from_message.writable(around.last_inbound.from_addr)[:1]

@@ -71,6 +71,7 @@ class Order(Struct, frozen=True):
     redirect_of: str | None = None  # the message that is redirected unchanged
     uploads: tuple[str, ...] = ()  # that it uses up
     files_of: tuple[str, ...] = ()  # the messages whose files it attaches
+    from_address: str | None = None  # an address of the inbox, instead of its own
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
 
@@ -171,6 +172,19 @@ def new_message_id(sender: str, now: int) -> str:
     """Begins with the time, so that the newest of an inbox are together in the index. The rest is random."""
     moment = max(now, 0).to_bytes(MOMENT_BYTES, "big")
     return compose.new_message_id(sender.rpartition("@")[2], moment + secrets.token_bytes(RANDOM_BYTES))
+
+
+def sender_of(order: Order, inbox: Inbox) -> str:
+    """The address that From names: the one asked for, which must be an address of the inbox, else its own."""
+    asked = (order.from_address or inbox.sender).lower()
+    if order.from_address is None or asked == inbox.sender.lower():
+        return inbox.sender
+    if asked not in inbox.own_addresses:
+        raise BadRequest(
+            f"fromAddress must be {inbox.sender} or an alias of the inbox, not {order.from_address!r}.",
+            field="fromAddress",
+        )
+    return asked
 
 
 def require_files_fit(sizes: Iterable[int]) -> None:

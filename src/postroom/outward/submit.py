@@ -19,10 +19,8 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts, permissions
-from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, limits
 from postroom.clock import to_iso
-from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mailbox import (
     attachments,
     correspondents,
@@ -45,6 +43,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
+from postroom.outward.header_addresses import require_allowed_reply_to, require_own_senders
 from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.checks import SendCheck, SendCheckInput
@@ -54,7 +53,7 @@ from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Tx
-from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_list
+from postroom_mail.mime.address import Address, normalize
 
 PART_MAX_SIZE = 1024 * 1024
 
@@ -101,6 +100,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
         if each.submission.order.uploads:
             file_links.take(tx, each.inbox_id, each.submission.order.uploads, each.submission.now)
     owners = count_in_inboxes(tx, new)
+    require_own_senders(new, owners)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
     above = approval_rules.read_all(tx, owners.keys())
@@ -165,18 +165,6 @@ def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
         )
         for inbox_id, sends in sorted(of_inboxes.items())
     }
-
-
-def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> None:
-    if reply_to is None or caller.plan != "free":
-        return
-    mailboxes = [mailbox_of(address.address) for address in parse_list(reply_to)]
-    owners = [inboxes.find_by_address(tx, mailbox) for mailbox in mailboxes]
-    if not all(inbox is not None and inbox.account_id == caller.account_id for inbox in owners):
-        raise FeatureRequiresPaidPlan(
-            "On the free plan replyTo must be the address of an inbox of this account.",
-            feature="external_reply_to",
-        )
 
 
 def judge(
@@ -281,7 +269,7 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
         [
             (each.thread.id, address)
             for each in new
-            for address in (each.submission.around.inbox.sender, *each.addresses)
+            for address in (each.submission.letter.draft.from_address, *each.addresses)
         ],
     )
     for each in new:
@@ -324,7 +312,7 @@ def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
     return NewMessage(
         document=ready.document,
         status=PENDING,
-        from_address=submission.around.inbox.sender,
+        from_address=submission.letter.draft.from_address,
         has_attachments=bool(submission.letter.files),
         raw=None if submission.blob else submission.letter.raw,
         blob=submission.blob,
@@ -366,7 +354,7 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail
         thread_id=thread.id,
         inbox_id=inbox.id,
         direction=OUTBOUND,
-        from_addr=str(Address(draft.from_name, inbox.sender)),
+        from_addr=str(Address(draft.from_name, draft.from_address)),
         to_addr=inbox.address,
         header_to=", ".join(draft.to),
         delivery_role=None,

@@ -20,9 +20,10 @@ class DatabaseDirectory:
 
     def _find_destination(self, tx: Tx, address: str) -> RecipientVerdict:
         mailbox = mailbox_of(address)
-        if not domains.is_served(tx, mailbox.rpartition("@")[2], self._resources.config.domain):
+        own_domain, now = self._resources.config.domain, self._resources.now()
+        if not domains.is_served(tx, mailbox.rpartition("@")[2], own_domain):
             return Refused.NOT_LOCAL
-        found = destinations.find(tx, address, self._return_path_secret, self._resources.now())
+        found = destinations.find(tx, address, self._return_path_secret, own_domain, now)
         if found is None:
             return Refused.UNKNOWN
         return Refused.FULL if found.is_full else Accepted(found.destination)

@@ -5,6 +5,7 @@ from typing import Any
 from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.operations import (
+    addresses,
     audit_log,
     connections,
     contacts,
@@ -67,6 +68,14 @@ NEW_INBOX = (
     errors.AddressTaken,
     errors.AddressIsAnInbox,
     errors.InvalidWebhookUrl,
+    errors.CatchAllTaken,
+)
+NEW_ALIAS = (
+    errors.InvalidMailboxName,
+    errors.InvalidDomain,
+    errors.AddressTaken,
+    errors.AddressIsAnInbox,
+    errors.AliasLimitReached,
 )
 NEW_KEY = (errors.ApiKeyLimitReached, errors.AddressIsAnInbox)
 OLD_KEY = (errors.LastKey, errors.AddressIsAnInbox)
@@ -74,6 +83,7 @@ RULES = (errors.AddressIsAnInbox,)  # reviewers in `approval`
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
 LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached)
 URL = (errors.InvalidWebhookUrl,)
+CHANGED_INBOX = (*URL, *RULES, errors.CatchAllTaken)
 NO_WEBHOOK = (errors.NoWebhookUrl,)
 LINK = (errors.InvalidSignature,)
 PREVIEW = (errors.NoPreview,)
@@ -115,8 +125,11 @@ ROUTES = (
     post("/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX, **CHECKED, **REPEATABLE),
     get("/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     get(INBOX, inboxes.get_inbox, SCOPED, READING),
-    patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, (*URL, *RULES), **CHECKED),
+    patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, CHANGED_INBOX, **CHECKED),
     delete(INBOX, inboxes.delete_inbox, POD, MANAGING, 204),
+    post(f"{INBOX}/aliases", addresses.create_alias, POD, MANAGING, 201, NEW_ALIAS),
+    get(f"{INBOX}/aliases", addresses.list_aliases, SCOPED, READING),
+    delete(f"{INBOX}/aliases/{{address}}", addresses.delete_alias, POD, MANAGING, 204),
     post(f"{INBOX}/webhook/test", webhook_posts.test_inbox_webhook, POD, MANAGING, 200, TEST),
     post(f"{INBOX}/webhook/rotate-secret", webhooks.rotate_inbox_secret, POD, MANAGING, 200, NO_WEBHOOK),
     post(f"{INBOX}/api-keys", keys.create_inbox_key, ACCOUNT, MANAGING, 201, NEW_KEY),

@@ -29,6 +29,7 @@ from postroom_client.calls.arguments import (
 )
 from postroom_client.results import (
     Account,
+    Alias,
     ApiKey,
     Approval,
     ApprovalRules,
@@ -100,6 +101,8 @@ def create_inbox(
     canary: bool | None = None,
     allow_reserved: bool = False,
     client_id: str | None = None,
+    catch_all: bool | None = None,
+    subdomains: bool | None = None,
 ) -> Call[Inbox]:
     """Create an inbox."""
     return Call(
@@ -115,6 +118,8 @@ def create_inbox(
             canary=canary,
             allowReserved=unless(allow_reserved, False),
             clientId=client_id,
+            catchAll=catch_all,
+            subdomains=subdomains,
         )
         | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
         is_repeatable=False,
@@ -146,13 +151,15 @@ def update_inbox(
     metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
     canary: bool | None = None,
+    catch_all: bool | None = None,
+    subdomains: bool | None = None,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "inboxes", inbox_id),
         decoded(Inbox),
-        json=given(canary=canary)
+        json=given(canary=canary, catchAll=catch_all, subdomains=subdomains)
         | changes(
             displayName=display_name,
             webhookUrl=webhook_url,
@@ -167,6 +174,32 @@ def update_inbox(
 def delete_inbox(inbox_id: str) -> Call[None]:
     """Delete an inbox and all its mail."""
     return Call("DELETE", path("v1", "inboxes", inbox_id), nothing)
+
+
+def create_alias(inbox_id: str, address: str) -> Call[Alias]:
+    """Add an alias: the inbox takes its mail, and may send in its name."""
+    return Call(
+        "POST",
+        path("v1", "inboxes", inbox_id, "aliases"),
+        decoded(Alias),
+        json=given(address=address),
+        is_repeatable=False,
+    )
+
+
+def list_aliases(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[Alias]]:
+    """List the aliases of an inbox, oldest first."""
+    return Call(
+        "GET",
+        path("v1", "inboxes", inbox_id, "aliases"),
+        decoded(Page[Alias]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def delete_alias(inbox_id: str, address: str) -> Call[None]:
+    """Delete an alias; email to it is refused from now on."""
+    return Call("DELETE", path("v1", "inboxes", inbox_id, "aliases", address), nothing)
 
 
 def test_inbox_webhook(inbox_id: str) -> Call[WebhookTest]:
@@ -860,6 +893,7 @@ def send(
     template: str | None = None,
     fields: Mapping[str, str] | None = None,
     unsubscribe: bool = False,
+    from_address: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -891,6 +925,7 @@ def send(
                 template=template,
                 fields=fields,
                 unsubscribe=unless(unsubscribe, False),
+                fromAddress=from_address,
             ),
             files,
         ),
@@ -935,6 +970,7 @@ def create_draft(
     template: str | UnsetType | None = UNSET,
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
+    from_address: str | UnsetType | None = UNSET,
     client_id: str | None = None,
 ) -> Call[Draft]:
     """Create a draft: any field of a send may still be missing."""
@@ -966,6 +1002,7 @@ def create_draft(
             template=template,
             fields=fields,
             unsubscribe=unsubscribe,
+            fromAddress=from_address,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -1012,6 +1049,7 @@ def update_draft(
     template: str | UnsetType | None = UNSET,
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
+    from_address: str | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -1042,6 +1080,7 @@ def update_draft(
             template=template,
             fields=fields,
             unsubscribe=unsubscribe,
+            fromAddress=from_address,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         headers=if_match(version),
@@ -1285,10 +1324,14 @@ def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
     )
 
 
-def add_domain(domain: str, *, pod_id: str | None = None) -> Call[Domain]:
+def add_domain(domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Call[Domain]:
     """Add a domain of your own; the answer lists the DNS records to set."""
     return Call(
-        "POST", "/v1/domains", decoded(Domain), json=given(domain=domain, podId=pod_id), is_repeatable=False
+        "POST",
+        "/v1/domains",
+        decoded(Domain),
+        json=given(domain=domain, podId=pod_id, subdomains=unless(subdomains, False)),
+        is_repeatable=False,
     )
 
 
@@ -1298,14 +1341,18 @@ def get_domain(domain_id: str) -> Call[Domain]:
 
 
 def update_domain(
-    domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+    domain_id: str,
+    *,
+    outbound: str | UnsetType | None = UNSET,
+    subdomains: bool | None = None,
+    warm_up: bool | None = None,
 ) -> Call[Domain]:
-    """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
+    """Change the relay of a domain (None: the pod's or the server's), its warm-up or its subdomains."""
     return Call(
         "PATCH",
         path("v1", "domains", domain_id),
         decoded(Domain),
-        json=given(warmUp=warm_up) | changes(outbound=outbound),
+        json=given(subdomains=subdomains, warmUp=warm_up) | changes(outbound=outbound),
     )
 
 
@@ -1771,4 +1818,5 @@ class SendOptions(TypedDict, total=False):
     template: str | None
     fields: Mapping[str, str] | None
     unsubscribe: bool
+    from_address: str | None
     idempotency_key: str | None

@@ -13,6 +13,7 @@ from postroom_client.calls.arguments import Addresses, File
 from postroom_client.calls.calls import SendOptions
 from postroom_client.results import (
     Account,
+    Alias,
     ApiKey,
     Approval,
     ApprovalRules,
@@ -92,6 +93,8 @@ class BlockingMethods(Protocol):
         canary: bool | None = None,
         allow_reserved: bool = False,
         client_id: str | None = None,
+        catch_all: bool | None = None,
+        subdomains: bool | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return self.run(
@@ -108,6 +111,8 @@ class BlockingMethods(Protocol):
                 canary=canary,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
+                catch_all=catch_all,
+                subdomains=subdomains,
             )
         )
 
@@ -138,6 +143,8 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        catch_all: bool | None = None,
+        subdomains: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return self.run(
@@ -150,12 +157,30 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                catch_all=catch_all,
+                subdomains=subdomains,
             )
         )
 
     def delete_inbox(self, inbox_id: str) -> None:
         """Delete an inbox and all its mail."""
         return self.run(calls.delete_inbox(inbox_id))
+
+    def create_alias(self, inbox_id: str, address: str) -> Alias:
+        """Add an alias: the inbox takes its mail, and may send in its name."""
+        return self.run(calls.create_alias(inbox_id, address))
+
+    def list_aliases(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[Alias]:
+        """List the aliases of an inbox, oldest first."""
+        return self.run(calls.list_aliases(inbox_id, limit=limit, offset=offset))
+
+    def iter_aliases(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[Alias]:
+        """List the aliases of an inbox, oldest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.list_aliases, (inbox_id,), {"limit": limit, "offset": offset})
+
+    def delete_alias(self, inbox_id: str, address: str) -> None:
+        """Delete an alias; email to it is refused from now on."""
+        return self.run(calls.delete_alias(inbox_id, address))
 
     def test_inbox_webhook(self, inbox_id: str) -> WebhookTest:
         """Post a signed test event to an inbox's own webhook now."""
@@ -848,6 +873,7 @@ class BlockingMethods(Protocol):
         template: str | None = None,
         fields: Mapping[str, str] | None = None,
         unsubscribe: bool = False,
+        from_address: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -876,6 +902,7 @@ class BlockingMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 idempotency_key=idempotency_key,
             )
         )
@@ -912,6 +939,7 @@ class BlockingMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        from_address: str | UnsetType | None = UNSET,
         client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
@@ -940,6 +968,7 @@ class BlockingMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 client_id=client_id,
             )
         )
@@ -982,6 +1011,7 @@ class BlockingMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        from_address: str | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -1010,6 +1040,7 @@ class BlockingMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 version=version,
             )
         )
@@ -1202,19 +1233,26 @@ class BlockingMethods(Protocol):
         """
         return paging.each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
-    def add_domain(self, domain: str, *, pod_id: str | None = None) -> Domain:
+    def add_domain(self, domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Domain:
         """Add a domain of your own; the answer lists the DNS records to set."""
-        return self.run(calls.add_domain(domain, pod_id=pod_id))
+        return self.run(calls.add_domain(domain, pod_id=pod_id, subdomains=subdomains))
 
     def get_domain(self, domain_id: str) -> Domain:
         """Get a domain and its DNS records."""
         return self.run(calls.get_domain(domain_id))
 
     def update_domain(
-        self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+        self,
+        domain_id: str,
+        *,
+        outbound: str | UnsetType | None = UNSET,
+        subdomains: bool | None = None,
+        warm_up: bool | None = None,
     ) -> Domain:
-        """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
-        return self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
+        """Change the relay of a domain (None: the pod's or the server's), its warm-up or its subdomains."""
+        return self.run(
+            calls.update_domain(domain_id, outbound=outbound, subdomains=subdomains, warm_up=warm_up)
+        )
 
     def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
@@ -1774,6 +1812,8 @@ class AwaitedMethods(Protocol):
         canary: bool | None = None,
         allow_reserved: bool = False,
         client_id: str | None = None,
+        catch_all: bool | None = None,
+        subdomains: bool | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return await self.run(
@@ -1790,6 +1830,8 @@ class AwaitedMethods(Protocol):
                 canary=canary,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
+                catch_all=catch_all,
+                subdomains=subdomains,
             )
         )
 
@@ -1822,6 +1864,8 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        catch_all: bool | None = None,
+        subdomains: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return await self.run(
@@ -1834,12 +1878,32 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                catch_all=catch_all,
+                subdomains=subdomains,
             )
         )
 
     async def delete_inbox(self, inbox_id: str) -> None:
         """Delete an inbox and all its mail."""
         return await self.run(calls.delete_inbox(inbox_id))
+
+    async def create_alias(self, inbox_id: str, address: str) -> Alias:
+        """Add an alias: the inbox takes its mail, and may send in its name."""
+        return await self.run(calls.create_alias(inbox_id, address))
+
+    async def list_aliases(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[Alias]:
+        """List the aliases of an inbox, oldest first."""
+        return await self.run(calls.list_aliases(inbox_id, limit=limit, offset=offset))
+
+    def iter_aliases(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Alias]:
+        """List the aliases of an inbox, oldest first; each page is asked for when it is wanted."""
+        return paging.async_each(
+            self.run, calls.list_aliases, (inbox_id,), {"limit": limit, "offset": offset}
+        )
+
+    async def delete_alias(self, inbox_id: str, address: str) -> None:
+        """Delete an alias; email to it is refused from now on."""
+        return await self.run(calls.delete_alias(inbox_id, address))
 
     async def test_inbox_webhook(self, inbox_id: str) -> WebhookTest:
         """Post a signed test event to an inbox's own webhook now."""
@@ -2534,6 +2598,7 @@ class AwaitedMethods(Protocol):
         template: str | None = None,
         fields: Mapping[str, str] | None = None,
         unsubscribe: bool = False,
+        from_address: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -2562,6 +2627,7 @@ class AwaitedMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 idempotency_key=idempotency_key,
             )
         )
@@ -2598,6 +2664,7 @@ class AwaitedMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        from_address: str | UnsetType | None = UNSET,
         client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
@@ -2626,6 +2693,7 @@ class AwaitedMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 client_id=client_id,
             )
         )
@@ -2668,6 +2736,7 @@ class AwaitedMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        from_address: str | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -2696,6 +2765,7 @@ class AwaitedMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                from_address=from_address,
                 version=version,
             )
         )
@@ -2894,19 +2964,26 @@ class AwaitedMethods(Protocol):
         """
         return paging.async_each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
-    async def add_domain(self, domain: str, *, pod_id: str | None = None) -> Domain:
+    async def add_domain(self, domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Domain:
         """Add a domain of your own; the answer lists the DNS records to set."""
-        return await self.run(calls.add_domain(domain, pod_id=pod_id))
+        return await self.run(calls.add_domain(domain, pod_id=pod_id, subdomains=subdomains))
 
     async def get_domain(self, domain_id: str) -> Domain:
         """Get a domain and its DNS records."""
         return await self.run(calls.get_domain(domain_id))
 
     async def update_domain(
-        self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+        self,
+        domain_id: str,
+        *,
+        outbound: str | UnsetType | None = UNSET,
+        subdomains: bool | None = None,
+        warm_up: bool | None = None,
     ) -> Domain:
-        """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
-        return await self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
+        """Change the relay of a domain (None: the pod's or the server's), its warm-up or its subdomains."""
+        return await self.run(
+            calls.update_domain(domain_id, outbound=outbound, subdomains=subdomains, warm_up=warm_up)
+        )
 
     async def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""

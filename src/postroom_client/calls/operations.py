@@ -42,6 +42,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="An id of your own: the same one again returns what is there (200), unchanged.",
         ),
         Parameter(
+            "catch_all",
+            "switch",
+            help="Takes mail to every address of its domain that nobody has; one inbox a domain.",
+        ),
+        Parameter(
+            "subdomains",
+            "switch",
+            help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
@@ -86,8 +96,40 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "switch",
             help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
+        Parameter(
+            "catch_all",
+            "switch",
+            help="Takes mail to every address of its domain that nobody has; one inbox a domain.",
+        ),
+        Parameter(
+            "subdomains",
+            "switch",
+            help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
+        ),
     ),
     "delete_inbox": (Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),),
+    "create_alias": (
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
+        Parameter(
+            "address",
+            "text",
+            help="At the server's domain or a verified one of the account.",
+            is_required=True,
+        ),
+    ),
+    "list_aliases": (
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "delete_alias": (
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
+        Parameter("address", "text", help="The address.", is_required=True),
+    ),
     "test_inbox_webhook": (
         Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
     ),
@@ -585,6 +627,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default=False,
         ),
         Parameter(
+            "from_address", "text", help="Send from this alias of the inbox instead of its own address."
+        ),
+        Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
     ),
@@ -679,6 +724,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter(
+            "from_address",
+            "text",
+            help="Send from this alias of the inbox instead of its own address.",
+            clears=True,
+        ),
+        Parameter(
             "client_id",
             "text",
             help="An id of your own: the same one again returns what is there (200), unchanged.",
@@ -764,6 +815,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "unsubscribe",
             "flag",
             help="Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address.",
+            clears=True,
+        ),
+        Parameter(
+            "from_address",
+            "text",
+            help="Send from this alias of the inbox instead of its own address.",
             clears=True,
         ),
         Parameter(
@@ -936,6 +993,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "add_domain": (
         Parameter("domain", "text", help="Its name.", is_required=True),
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
+        Parameter(
+            "subdomains",
+            "flag",
+            help="Inboxes and aliases may have addresses at all its subdomains, without verifying them.",
+            default=False,
+        ),
     ),
     "get_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "update_domain": (
@@ -945,6 +1008,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
+        ),
+        Parameter(
+            "subdomains",
+            "switch",
+            help="Inboxes and aliases may have addresses at all its subdomains, without verifying them.",
         ),
         Parameter("warm_up", "switch", help="Start with little mail to each provider and increase it daily."),
     ),

@@ -62,6 +62,13 @@ ThreadId = Annotated[
     ),
 ]
 IncludeQuote = Annotated[bool, Meta(description="false leaves the quoted copy of the last message out.")]
+FromAddress = Annotated[
+    str,
+    Meta(
+        max_length=limits.ADDRESS_CHARACTERS,
+        description="Send from this alias of the inbox instead of its own address.",
+    ),
+]
 ReplyTo = Annotated[AddressList, Meta(description="Where replies should go.")]
 Files = Annotated[SentFiles, Meta(description=f"Files to attach, {limits.ATTACHMENTS_TOGETHER}.")]
 Automated = Annotated[bool, Meta(description="Marks the mail as automated (Auto-Submitted).")]
@@ -198,6 +205,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     template: TemplateOf | None = None
     fields: TemplateFields = {}
     unsubscribe: Unsubscribe = False
+    from_address: FromAddress | None = None
 
 
 class RedirectBody(Struct, rename="camel", frozen=True):
@@ -259,6 +267,7 @@ def read_order(
         calendar=read_invitation(body.calendar),
         reply_to_message_id=body.reply_to_message_id,
         unsubscribe=body.unsubscribe,
+        from_address=body.from_address or None,
     )
 
 

@@ -26,7 +26,7 @@ class Outgoing(Struct, frozen=True):
 
     message: Message
     sender: str
-    inbox_address: str  # its address here, whatever it sends as
+    own_addresses: tuple[str, ...]  # of its inbox here, whatever it sends as
     pod_id: str
     send_check: SendCheck
     is_claimed: bool  # the claim is still ours: not cancelled, held or claimed again
@@ -35,6 +35,7 @@ class Outgoing(Struct, frozen=True):
     content: bytes | None
     blob: str | None
     way: WayOut
+    written_as: str = ""  # its author
 
 
 class MailJob(Struct, frozen=True):
@@ -46,6 +47,8 @@ class MailJob(Struct, frozen=True):
     is_simulated: bool
     keys: tuple[DkimKey, ...]
     seen: SeenProofs | None = None  # for a redirected mail: how it was authenticated on arrival
+    zone: str = ""  # the domain served here in whose name it is signed
+    is_alias_gone: bool = False  # it was written in the name of an alias that was deleted
 
     @property
     def message(self) -> Message:
@@ -57,7 +60,7 @@ class MailJob(Struct, frozen=True):
 
     @property
     def sender_domain(self) -> str:
-        return domain_of(self.outgoing.sender)
+        return self.zone or domain_of(self.outgoing.sender)
 
 
 class Receiver(Struct, frozen=True):
@@ -98,13 +101,21 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     target = domain_of(delivery.target)
     is_simulated = target == simulator.domain_of(service_domain)
     is_local = not is_simulated and domains.is_served(tx, target, service_domain)
-    keys = (
-        ()
-        if is_local or is_simulated
-        else domains.signing_keys(tx, domain_of(outgoing.sender), service_domain)
-    )
+    if is_local or is_simulated:
+        return MailJob(delivery, outgoing, is_local, is_simulated, ())
+    zone = domains.find_zone(tx, domain_of(outgoing.sender), service_domain)
+    keys = () if zone is None else domains.signing_keys(tx, zone.name, service_domain)
     seen = find_seen(tx, outgoing.message) if keys else None
-    return MailJob(delivery, outgoing, is_local, is_simulated, keys, seen)
+    is_gone = is_alias_gone(tx, outgoing, service_domain)
+    return MailJob(delivery, outgoing, is_local, is_simulated, keys, seen, zone.name if zone else "", is_gone)
+
+
+def is_alias_gone(tx: Tx, outgoing: Outgoing, service_domain: str) -> bool:
+    """Whether its author is an address of this server that is no longer one of the inbox."""
+    written_as = outgoing.written_as
+    if written_as in (*outgoing.own_addresses, outgoing.sender):
+        return False
+    return domains.is_served(tx, domain_of(written_as), service_domain)
 
 
 def is_redirected(message: Message) -> bool:
@@ -126,7 +137,8 @@ def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     """None if the sending inbox was deleted: nothing more leaves for it."""
     row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, {connections.OF_SENDER}, {STANDING},"
+        f"select {messages.COLUMNS}, messages.from_address, inboxes.address as sender,"
+        f" inboxes.aliases, {connections.OF_SENDER}, {STANDING},"
         f" {SUPPRESSED_AS},"
         " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
         " as is_claimed,"
@@ -144,11 +156,15 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     content = None if row["content"] is None else raw_mails.plain(row["content"], row["content_bytes"])
     message = Message.from_row(row)
     hold = holds.find(tx, message.id) if message.has_hold else None
-    way = connections.find_way_out(tx, row)
+    written_as, own = row["from_address"], (row["sender"], *(row["aliases"] or "").split())
+    is_from_here = written_as in own
+    way = connections.find_way_out(tx, row, is_from_here)
+    sender = row["external_address"] if way.connection_id else row["sender"]
     return Outgoing(
         message=message,
-        sender=row["external_address"] if way.connection_id else row["sender"],
-        inbox_address=row["sender"],
+        sender=written_as if is_from_here else sender,
+        own_addresses=own,
+        written_as=written_as,
         pod_id=row["pod_id"],
         send_check=judge(tx, row, delivery.target, hold),
         is_claimed=row["is_claimed"] is not None,

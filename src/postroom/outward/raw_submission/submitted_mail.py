@@ -105,12 +105,18 @@ def prepare(
 
 
 def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: ParsedMail) -> None:
-    own = {mailbox_of(inbox.address), mailbox_of(inbox.sender)}
+    own = {*inbox.own_addresses, mailbox_of(inbox.sender)}
     senders = {mailbox_of(sender) for sender in parsed.senders}
     if block.headers.count("from") != 1 or len(parsed.senders) != 1 or not senders <= own:
         raise Forbidden(f"From must be {inbox.sender} only.")
     if mailbox_of(mail.mail_from) not in own:
         raise Forbidden(f"The sender of the envelope must be {inbox.sender}.")
+
+
+def sender_in(inbox: Inbox, parsed: ParsedMail) -> str:
+    """An alias if From names it, else the address that all mail of the inbox has."""
+    named = next(map(mailbox_of, parsed.senders), "")
+    return named if named in inbox.own_addresses[1:] else inbox.sender
 
 
 def require_readable(block: Block, parsed: ParsedMail) -> None:
@@ -129,11 +135,11 @@ def require_readable(block: Block, parsed: ParsedMail) -> None:
 
 def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Draft:
     """All of the email that is sent. Every other field and part is left out (docs/mail-programs.md)."""
-    message_id = parsed.message_id
+    message_id, sender = parsed.message_id, sender_in(inbox, parsed)
     calendar, files = _find_calendar(parsed.attachments)
     return Draft(
         from_name=next((each.name for each in parse_list(parsed.from_addr)), ""),
-        from_address=inbox.sender,
+        from_address=sender,
         to=tuple(map(str, parsed.to)),
         cc=tuple(map(str, parsed.cc)),
         reply_to=tuple(map(str, parse_list(headers.decode_words(fields.joined("reply-to"))))),
@@ -141,7 +147,7 @@ def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Dra
         text=parsed.body_text or text.html_to_text(parsed.body_html),
         html=parsed.body_html or None,
         attachments=to_files([_to_file(each, parsed.body_html) for each in files]),
-        message_id=message_id if compose.is_message_id(message_id) else new_message_id(inbox.sender, now),
+        message_id=message_id if compose.is_message_id(message_id) else new_message_id(sender, now),
         in_reply_to=next(iter(parsed.in_reply_to), None),
         references=parsed.references,
         date_at=now,

@@ -49,6 +49,8 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
         ("name", inbox.display_name or ""),
         ("created", output.ago(inbox.created_at)),
     ]
+    if inbox.catch_all or inbox.subdomains:
+        pairs.append(("takes also", "every address" if inbox.catch_all else "its name at all subdomains"))
     if inbox.webhook_url:
         pairs.append(("webhook", inbox.webhook_url))
     if inbox.webhook_secret:

@@ -16,6 +16,25 @@ INBOXES = (
         then=inbox.use_first,
     ),
     Plain("inbox list", "list_inboxes", "List the inboxes, newest first.", show=inbox.show_inboxes),
+    Plain(
+        "inbox add-alias",
+        "create_alias",
+        "Add an alias: the inbox takes its mail and may send in its name.",
+        fields=("address", "created created_at"),
+    ),
+    Plain(
+        "inbox aliases",
+        "list_aliases",
+        "List the aliases of an inbox, oldest first.",
+        columns=("address", "created created_at"),
+        empty="No aliases. Add one: postroom inbox add-alias INBOX ADDRESS",
+    ),
+    Plain(
+        "inbox delete-alias",
+        "delete_alias",
+        "Delete an alias; email to it is refused from now on.",
+        done="{address} is removed.",
+    ),
     Plain("inbox get", "get_inbox", "Show an inbox.", show=inbox.show_inbox),
     Plain("inbox update", "update_inbox", "Change an inbox.", show=inbox.show_inbox),
     Plain(

@@ -21,7 +21,7 @@ MOST = 1000  # a list of domains is short
 
 
 def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: bool = False) -> shapes.Page:
-    """Feedback and inbound mail are always on, subdomains and open tracking always off."""
+    """Feedback and inbound mail are always on, open tracking always off."""
     shown = verbs.show(tx, domain, config, now)
     item: shapes.Page = {
         "domain_id": shown.id,
@@ -30,7 +30,7 @@ def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: b
         "client_id": domain.client_id,
         "feedback_enabled": True,
         "inbound_enabled": True,
-        "subdomains_enabled": False,
+        "subdomains_enabled": shown.subdomains,
         "tracking_enabled": False,
         "created_at": shown.created_at,
         "updated_at": shown.verified_at or shown.created_at,
@@ -69,7 +69,7 @@ def create_domain(
     known = domains.find_by_client_id(tx, place, body.client_id) if body.client_id else None
     if known is not None:
         return show(tx, known, config, now)
-    new = verbs.NewDomain(body.domain, place.pod_id)
+    new = verbs.NewDomain(body.domain, place.pod_id, bool(body.subdomains_enabled))
     made = verbs.create_domain(tx, caller, new, private_key, config, now)
     if body.client_id is not None:
         domains.set_client_id(tx, made.id, body.client_id)
@@ -89,7 +89,10 @@ def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int)
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: setup_shapes.DomainChange, config: Config, now: int
 ) -> shapes.Page:
-    """Accepts current values; nothing can be changed."""
+    """Changes whether it has subdomains; of all else only current values are accepted."""
+    if body.subdomains_enabled is not None:
+        change = verbs.DomainChange(subdomains=body.subdomains_enabled)
+        verbs.change_domain(tx, caller, domain_id, change, config, now)
     shown = get_domain(tx, caller, domain_id, config, now)
     for name in body.__struct_fields__:
         if getattr(body, name) not in (None, shown[name]):

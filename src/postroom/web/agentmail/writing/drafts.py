@@ -1,6 +1,6 @@
 """Drafts of /v0: the drafts of /v1, with labels and a client_id."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import msgspec
@@ -105,14 +105,14 @@ async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDra
     """With the recipients of the reply, so that the draft shows whom it goes to."""
     document = await call.resources.db.read(find_document, call.caller, inbox, answered)
     raw = await raw_mails.read(call.resources, document.id, with_trace=False)
-    return await pools.READING.run(with_recipients, document, raw, mailbox_of(inbox.known_as), body)
+    return await pools.READING.run(with_recipients, document, raw, inbox.mailboxes, body)
 
 
-def with_recipients(document: Document, raw: bytes, own: str, body: shapes.NewDraft) -> shapes.NewDraft:
+def with_recipients(document: Document, raw: bytes, own: Set[str], body: shapes.NewDraft) -> shapes.NewDraft:
     to = fill_from_message.who_answers(document, raw, own)
     if not body.reply_all:
         return structs.replace(body, to=list(map(str, to)) or None)
-    known = {own, *(mailbox_of(each.address) for each in to)}
+    known = {*own, *(mailbox_of(each.address) for each in to)}
     others = fill_from_message.unknown(
         fill_from_message.writable(", ".join((document.header_to, *document.cc))), known
     )

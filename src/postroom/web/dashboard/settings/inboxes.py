@@ -8,8 +8,9 @@ from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.config import Config
 from postroom.errors import BadRequest
+from postroom.limits import ALIASES
 from postroom.mailbox import inboxes
-from postroom.operations import holds, keys, webhooks
+from postroom.operations import addresses, holds, keys, webhooks
 from postroom.operations import inboxes as operations
 from postroom.processes import pools
 from postroom.web import client_configuration
@@ -41,6 +42,11 @@ class InboxWebhookForm(Struct, frozen=True):
     url: str = ""
 
 
+class AddressesForm(Struct, rename="camel", frozen=True):
+    catch_all: bool = False
+    subdomains: bool = False
+
+
 class TypedForm(Struct, frozen=True):
     typed: str = ""
 
@@ -64,6 +70,9 @@ create_inbox = runs(operations.create_inbox, f"{PATH}/{{made.id}}", "{made.addre
 
 async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> Response:
     inbox = await context.ask(operations.get_inbox, inbox_id=inbox_id)
+    own_aliases = await context.ask(
+        addresses.list_aliases, inbox_id=inbox_id, query=fields.PageQuery(ALIASES)
+    )
     meters = await context.ask(holds.get_inbox_limits, inbox_id=inbox_id)
     own_keys = (
         (await context.ask(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
@@ -76,6 +85,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
         title=inbox["address"],
         inbox=inbox,
         meters=meters,
+        aliases=own_aliases["data"],
         keys=own_keys["data"],
         pause=await context.read(pauses.find, inbox_id),
         secret=secret,
@@ -111,6 +121,22 @@ async def change_inbox(context: PageContext, inbox_id: str, body: InboxSettingsF
 
 
 set_rules = saves_rules(operations.change_inbox, operations.InboxChange, f"{PATH}/{{inbox_id}}")
+
+
+async def add_alias(context: PageContext, inbox_id: str, body: addresses.NewAlias) -> Response:
+    made = await context.run(addresses.create_alias, inbox_id=inbox_id, body=body)
+    return go(f"{PATH}/{inbox_id}#addresses", f"Added {made.address}.")
+
+
+async def delete_alias(context: PageContext, inbox_id: str, body: addresses.NewAlias) -> Response:
+    await context.run(addresses.delete_alias, inbox_id=inbox_id, address=body.address)
+    return go(f"{PATH}/{inbox_id}#addresses", f"Deleted {body.address}.")
+
+
+async def set_addresses(context: PageContext, inbox_id: str, body: AddressesForm) -> Response:
+    change = operations.InboxChange(catch_all=body.catch_all, subdomains=body.subdomains)
+    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
+    return go(f"{PATH}/{inbox_id}#addresses", "Saved.")
 
 
 async def set_webhook(context: PageContext, inbox_id: str, body: InboxWebhookForm) -> Response:
