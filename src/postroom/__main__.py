@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def is_explained(error: Exception) -> bool:
-    """Whether its message is meant for the person who runs the command."""
+    """Return whether its message is meant for the person who runs the command."""
     from postroom.config import ConfigError
     from postroom.errors import ApiError
     from postroom.storage.database import StorageError

@@ -63,7 +63,7 @@ def bridge_lock_path(name: str) -> Path:
 
 
 def is_locked(place: Path) -> bool:
-    """Whether a living process holds the lock (flock) of this file."""
+    """Return whether a living process holds the lock (flock) of this file."""
     import fcntl
 
     with place.open("rb") as file:

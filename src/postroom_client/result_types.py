@@ -30,7 +30,7 @@ class Judged(Struct, frozen=True):
 
     @property
     def is_examined(self: _Examined) -> bool:
-        """Whether its sender was judged and its files were read."""
+        """Return whether its sender was judged and its files were read."""
         return self.direction == "outbound" or (self.verdict is not None and self.attachments_read)
 
     @property

@@ -37,7 +37,7 @@ class Delimiters:
 
 
 def warning(verdict: str | None, reasons: Iterable[str], is_imported: bool = False) -> str:
-    """What speaks against an email: that it is suspicious, or was never received; "" for any other."""
+    """Return what speaks against an email: that it is suspicious, or was never received; "" for any other."""
     imported = "Imported: this server did not receive it, and its sender is not verified."
     given = [imported] if is_imported else []
     if verdict in FLAGGED:

@@ -9,7 +9,7 @@ class Scope(Struct, frozen=True):
     inbox_id: str | None = None  # set: this inbox alone
 
     def covers(self, account_id: str, pod_id: str, inbox_id: str) -> bool:
-        """Whether an inbox, with its contents, is in scope."""
+        """Return whether an inbox, with its contents, is in scope."""
         return (
             self.account_id == account_id
             and self.pod_id in (None, pod_id)
@@ -17,7 +17,7 @@ class Scope(Struct, frozen=True):
         )
 
     def includes(self, other: "Scope") -> bool:
-        """Whether the whole other scope is within this one."""
+        """Return whether the whole other scope is within this one."""
         return (
             self.account_id == other.account_id
             and self.pod_id in (None, other.pod_id)

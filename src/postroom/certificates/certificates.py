@@ -69,7 +69,7 @@ def list_all(tx: Tx) -> list[StoredCertificate]:
 
 
 def list_issued(tx: Tx) -> dict[str, int]:
-    """When each certificate was issued, by its name."""
+    """Return when each certificate was issued, by its name."""
     rows = tx.all("select name, issued_at from acme_certificates where issued_at is not null")
     return {row["name"]: row["issued_at"] for row in rows}
 

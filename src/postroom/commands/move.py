@@ -54,7 +54,7 @@ def _move_rows(config: Config, to: str) -> "Moved":
 
 
 def _look_at_files_and_index(config: Config, to: str) -> list[str]:
-    """What is wrong with large mails, one line each."""
+    """Return what is wrong with large emails, one line each."""
     from msgspec.structs import replace
 
     print("postroom: reading large mails and building the search index", file=sys.stderr)

@@ -187,7 +187,7 @@ def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
 async def _import_into(
     resources: "Resources", readers: "ProcessPool", extractor: "ExtractionPool", inbox: "Inbox", find: "Find"
 ) -> tuple[int, int]:
-    """How many there are, and how many of them are new."""
+    """Return how many there are, and how many of them are new."""
     from postroom.transfer.import_mail import import_all, known_ids
 
     total, read = await find(resources)

@@ -11,7 +11,7 @@ def describe(error: BaseException) -> str:
 
 
 def is_unproved(error: BaseException | None) -> bool:
-    """Whether an invalid certificate is the cause."""
+    """Return whether an invalid certificate is the cause."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None

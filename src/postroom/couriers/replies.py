@@ -30,7 +30,7 @@ class Reply(Struct, frozen=True):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether a retry would be refused again."""
+        """Return whether a retry would be refused again."""
         return self.code >= 500
 
     @property

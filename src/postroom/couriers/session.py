@@ -355,5 +355,5 @@ def _features(reply: Reply) -> dict[str, str]:
 
 
 def _ends_in_peace(reply: Reply) -> bool:
-    """Whether both sides agree that no mail is under way and the session goes on."""
+    """Return whether both sides agree that no mail is under way and the session goes on."""
     return (reply.is_accepting or reply.is_refusing) and reply.code != _SERVICE_CLOSING

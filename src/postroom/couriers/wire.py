@@ -28,7 +28,7 @@ class Wire(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is open and has no unexpected input."""
+        """Return whether it is open and has no unexpected input."""
         return self._ending is None and not self._received and not self._transport.is_closing()
 
     @property

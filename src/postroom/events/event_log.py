@@ -132,7 +132,7 @@ class EventChoice(Struct, frozen=True):
 
     @property
     def is_for_all(self) -> bool:
-        """Whether it wants all events of an account."""
+        """Return whether it wants all events of an account."""
         return self.scope.is_account and not self.inbox_ids and not self.kinds
 
 

@@ -38,7 +38,7 @@ def public_text(secret: bytes) -> str:
 
 
 def is_browser_key(p256dh: str, auth: str) -> bool:
-    """Whether it is a point on the curve, and a secret of the right length."""
+    """Return whether it is a point on the curve, and a secret of the right length."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     try:

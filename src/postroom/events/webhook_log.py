@@ -91,7 +91,7 @@ def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
 
 
 def count_failed(tx: Tx, account_id: str, since: int) -> int:
-    """How many would be sent again, counted up to a limit."""
+    """Return how many would be sent again, counted up to a limit."""
     wanted = "account_id = :account_id and kind = 'webhook' and created_at >= :since and state = 'failed'"
     most = COUNTED_BEYOND_PAGE
     return pages.count_up_to(tx, most, f"deliveries where {wanted}", account_id=account_id, since=since)
@@ -103,7 +103,7 @@ class HourOfPosts(Struct, frozen=True):
 
 
 def list_hours(tx: Tx, account_id: str, hours: int, now: int) -> list[HourOfPosts]:
-    """How deliveries of the last hours went, oldest first."""
+    """Return how deliveries of the last hours went, oldest first."""
     first = now // HOUR - hours + 1
     rows = tx.all(
         "select created_at, state, attempts from deliveries where account_id = :account_id"

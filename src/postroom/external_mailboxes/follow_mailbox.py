@@ -79,7 +79,7 @@ async def wait_for_more(client: ImapClient) -> None:
 async def find_start(
     resources: Resources, client: ImapClient, folder: OpenFolder, connection: Connection
 ) -> Connection:
-    """Where to continue: the stored position, or before the first email if UIDVALIDITY changed.
+    """Return where to continue: the stored position, or before the first email if UIDVALIDITY changed.
 
     A new connection that starts now begins after the newest email. UIDs alone decide that: dates are whole
     seconds of another clock.
@@ -141,7 +141,7 @@ async def take_batch(
 
 
 def is_wanted(connection: Connection, mail: ListedMail) -> bool:
-    """Whether it came after the connection began to read, or is not too old."""
+    """Return whether it came after the connection began to read, or is not too old."""
     return mail.uid > connection.start_uid or not mail.arrived_at or mail.arrived_at >= earliest(connection)
 
 

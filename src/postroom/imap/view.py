@@ -60,7 +60,7 @@ class FolderView:
         return found
 
     def has_all(self, which: NumberSet) -> bool:
-        """Whether each of these numbers has a message."""
+        """Return whether each of these numbers has a message."""
         return all(high <= len(self.uids) for pair in which.pairs for high in pair if high != STAR)
 
     def drop(self, kept: Iterable[int]) -> list[int]:

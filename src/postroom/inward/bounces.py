@@ -93,7 +93,7 @@ def at_position(sent: list[Delivery], position: int) -> list[Delivery]:
 
 
 def find_blamed(sent: list[Delivery], report: Report, about: About | None) -> list[Delivery]:
-    """Who complained: the recipient named by the path or the report, or the only one who got the mail."""
+    """Return who complained: the recipient that the path or the report names, or the only one."""
     if about is not None and about.position is not None:
         return at_position(sent, about.position)
     if report.recipients:

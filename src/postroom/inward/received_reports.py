@@ -57,7 +57,7 @@ def to_report(addressed: AddressedMail) -> ReceivedReport:
 
 
 def came_by_tls(trace: bytes) -> bool:
-    """Whether our own trace field names a protocol with TLS (RFC 3848)."""
+    """Return whether our own trace field names a protocol with TLS (RFC 3848)."""
     return b"SMTPS id " in trace
 
 

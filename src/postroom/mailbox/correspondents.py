@@ -36,7 +36,7 @@ def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str
 
 
 def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, KnownSince]:
-    """What an inbox knows of these addresses."""
+    """Return what an inbox knows of these addresses."""
     rows = all_of(
         tx,
         "select address, first_at, verified_at from correspondents where inbox_id = :inbox_id and :wanted",

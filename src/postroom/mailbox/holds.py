@@ -210,7 +210,7 @@ def list_waiting(
 
 
 def raise_risk(tx: Tx, thread_id: str, verdict: str | None) -> None:
-    """What waits in a thread is as risky as its worst message."""
+    """Raise the risk of what waits in a thread to that of its worst message."""
     if verdict in RISKS:
         tx.run(
             "update holds set risk = :risk where state = 'held' and risk < :risk"

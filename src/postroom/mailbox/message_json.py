@@ -147,7 +147,7 @@ def _ending(
 
 
 def _are_read(message: Told, files: Sequence[ShownAttachment]) -> bool:
-    """Whether each file has its text, or the reason for none. Sent files are not read."""
+    """Return whether each file has its text, or the reason for none. Sent files are not read."""
     return message.status != RECEIVED or all(file.extraction_method is not UNSET for file in files)
 
 

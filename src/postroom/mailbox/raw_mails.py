@@ -157,7 +157,7 @@ def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def head_end(content: bytes, trace_bytes: int = 0) -> int:
-    """Where the body begins, for every reader. Our own trace does not change how the email is read."""
+    """Return where the body begins, for every reader. Our own trace does not change how the email is read."""
     return headers.split(content, trace_bytes).body_start
 
 

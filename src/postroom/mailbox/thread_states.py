@@ -15,7 +15,7 @@ WOKEN_TOGETHER = 50
 
 
 def may_see(user: User, thread: Thread) -> bool:
-    """Whether the inbox of the thread is one of those that the user sees."""
+    """Return whether the inbox of the thread is one of those that the user sees."""
     return user.account_id == thread.account_id and (not user.pod_ids or thread.pod_id in user.pod_ids)
 
 

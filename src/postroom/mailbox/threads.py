@@ -369,7 +369,7 @@ def _with_either_flag(owner: str, columns: str) -> str:
 
 
 def is_risky(tx: Tx, thread_id: str) -> bool:
-    """Whether one of its messages was judged other than clean."""
+    """Return whether one of its messages was judged other than clean."""
     row = tx.one("select is_risky from threads where id = :id", id=thread_id)
     return row is not None and bool(row["is_risky"])
 

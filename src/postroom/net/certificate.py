@@ -38,7 +38,7 @@ class Certificate:
         connection.context = self.challenges.get(asked) or self.others.get(asked, self._current)
 
     def refresh(self) -> bool:
-        """Whether a new certificate was loaded. Files that do not match yet are tried later."""
+        """Return whether a new certificate was loaded. Files that do not match yet are tried later."""
         try:
             stamp = _stamp(self.files)
             if stamp == self._seen:

@@ -68,7 +68,7 @@ class ClientSocket:
             self._transport.resume_reading()
 
     def keeps_for_tls(self, data: bytes, is_greeted: bool) -> bool:
-        """Whether these bytes came during the upgrade to TLS; they are processed after it."""
+        """Return whether these bytes came during the upgrade to TLS; they are processed after it."""
         if self._first_words is not None:
             self._first_words += data
         elif not is_greeted:
@@ -78,7 +78,7 @@ class ClientSocket:
         return True
 
     async def upgrade(self, tls: ssl.SSLContext | None) -> bytes | None:
-        """What came over TLS before the upgrade was noticed; None if the connection is gone."""
+        """Return what came over TLS before the upgrade was noticed; None if the connection is gone."""
         transport = self._transport
         if tls is None or transport is None or not self.is_open:
             return None

@@ -174,7 +174,7 @@ class Resolver:
         return tuple(TlsaRecord(each.usage, each.selector, each.mtype, each.cert) for each in answer.records)
 
     async def proves(self, name: str, record_type: str) -> bool:
-        """Whether a trusted resolver validated the answer by DNSSEC, also a negative one."""
+        """Return whether a trusted resolver validated the answer by DNSSEC, also a negative one."""
         return self.trusts_proofs and (await self._ask(name, record_type)).is_proved
 
     async def canonical(self, host: str) -> str:
@@ -190,7 +190,7 @@ class Resolver:
         return self._trusts_proofs
 
     async def exists(self, name: str) -> bool:
-        """Whether the name exists in the DNS with any records: NXDOMAIN holds for every type."""
+        """Return whether the name exists in the DNS with any records: NXDOMAIN holds for every type."""
         return (await self._ask(name, "MX")).exists
 
     async def close(self) -> None:

@@ -85,7 +85,7 @@ def plain_address(address: IPv4Address | IPv6Address) -> str:
 
 
 def network_of(address: str) -> str:
-    """What the limit per address counts: one IPv4 address, or the /64 of one IPv6 customer."""
+    """Return what the limit per address counts: one IPv4 address, or the /64 of one IPv6 customer."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

@@ -53,7 +53,7 @@ class ForbiddenAddress(Exception):
 
 @functools.lru_cache(maxsize=4096)
 def is_public(ip: str) -> bool:
-    """Whether this address, in its usual form, is on the public internet."""
+    """Return whether this address, in its usual form, is on the public internet."""
     try:
         address = ip_address(ip)
     except ValueError:

@@ -34,7 +34,7 @@ class Relay:
 
     @property
     def must_be_verified(self) -> bool:
-        """Whether the certificate must prove the host: a password is at stake, or TLS was asked for."""
+        """Return whether the certificate must prove the host: for a password, or if TLS was asked for."""
         return not is_loopback(self.host) and (self.implicit_tls or bool(self.username))
 
 

@@ -74,7 +74,7 @@ class LoopSupervisor:
         self._failing.pop(name, None)
 
     def failing(self) -> Counter[str]:
-        """How many loops of each name fail now."""
+        """Return how many loops of each name fail now."""
         return Counter(map(public_name, self._failing))
 
     def stuck(self) -> list[str]:

@@ -118,7 +118,7 @@ def record_event(kind: str) -> None:
 
 
 async def measure_pauses() -> None:
-    """How late the event loop wakes up is how long everything on it had to wait."""
+    """Measure how late the event loop wakes up: everything on it had to wait so long."""
     loop = asyncio.get_running_loop()
     while True:
         due_at = loop.time() + PAUSE_PROBE_SECONDS

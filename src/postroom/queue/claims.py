@@ -93,7 +93,7 @@ class Claims:
                 room.take(row)
 
     def _due(self, tx: Tx, now: int) -> Iterator[Row]:
-        """What is due after the position, page by page."""
+        """Return what is due after the position, page by page."""
         due_at, delivery_id = self._point
         while True:
             page = tx.all(

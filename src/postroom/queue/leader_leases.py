@@ -32,7 +32,7 @@ def show_presence(tx: Tx, node: str, where: str, until: int, now: int) -> None:
 
 
 def take(tx: Tx, name: str, holder: str, until: int, now: int) -> bool:
-    """Whether the holder has the duty now, taken or kept until a moment."""
+    """Return whether the holder has the duty now, taken or kept until a moment."""
     taken = tx.run(
         "insert into duties (name, holder, held_until) values (:name, :holder, :until)"
         " on conflict (name) do update set holder = excluded.holder, held_until = excluded.held_until"

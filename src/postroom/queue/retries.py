@@ -36,7 +36,7 @@ SPREAD = 0.2  # waits vary by this part, so that what failed together is not ret
 
 
 def wait_after(kind: str, waits_used: int) -> int | None:
-    """How long to wait before the next attempt; None if no retry is left."""
+    """Return how long to wait before the next attempt; None if no retry is left."""
     waits = WAITS[kind]
     if waits_used >= len(waits):
         return None

@@ -53,7 +53,7 @@ def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str,
 
 
 def spread_of(report_id: str) -> int:
-    """How long after midnight a report is due: different for each, below `SPREAD`."""
+    """Return how long after midnight a report is due: different for each, below `SPREAD`."""
     return int(report_id[-8:], 16) % SPREAD
 
 

@@ -40,7 +40,7 @@ class SessionLimits(Struct, frozen=True):
 
 
 def is_transfer_too_slow(limits: SessionLimits, seconds: float, received_bytes: int) -> bool:
-    """Whether an email that has been arriving for `seconds` should be given up."""
+    """Return whether an email that has been arriving for `seconds` should be given up."""
     if seconds > limits.mail_timeout_seconds:
         return True
     return seconds > limits.data_grace_seconds and received_bytes < seconds * limits.min_data_bytes_per_second

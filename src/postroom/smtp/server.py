@@ -69,7 +69,7 @@ class Server:
         self._begin(loop)
 
     def count(self) -> int:
-        """How many clients are connected."""
+        """Return how many clients are connected."""
         return len(self._connections.open_connections())
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -51,7 +51,7 @@ class BlobPart(Struct, frozen=True):
 class Blobs(Protocol):
     @property
     def is_shared(self) -> bool:
-        """Whether every node sees the same blobs, wherever it runs."""
+        """Return whether every node sees the same blobs, wherever it runs."""
         ...
 
     def put(self, content: bytes) -> str:

@@ -26,7 +26,7 @@ class WordIndex(Protocol):
 
     @property
     def is_apart(self) -> bool:
-        """Whether it has its own file, which is synced later than the database."""
+        """Return whether it has its own file, which is synced later than the database."""
         ...
 
     def clear(self) -> None: ...

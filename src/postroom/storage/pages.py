@@ -22,7 +22,7 @@ def content(column: str, size: str, limit: int) -> str:
 
 
 def fitting(sizes: Sequence[int]) -> int:
-    """How many contents of these sizes fit into a page; at least one."""
+    """Return how many contents of these sizes fit into a page; at least one."""
     given = 0
     for number, size in enumerate(sizes):
         given += size

@@ -38,7 +38,7 @@ class Framing(Protocol):
         """Return the record at `start`, or the damage up to the next whole record or to the limit."""
 
     def is_torn(self, tail: bytes) -> bool:
-        """Whether a crash left this tail: the beginning of a record whose end was never written."""
+        """Return whether a crash left this tail: the beginning of a record whose end was never written."""
 
 
 def framed(record: Record, marker: bytes, number: int) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ class MarkedFraming:
         return bool(is_head) and len(written) < HEAD.size + int(size)
 
     def _candidates(self, file: int, start: int, limit: int) -> Iterator[int]:
-        """Where a record may begin: at the start, and at each marker behind it."""
+        """Return where a record may begin: at the start, and at each marker behind it."""
         yield start
         offset = start + 1
         while len(piece := read_at(file, min(SCAN_BYTES, limit - offset), offset)) >= MARKER_BYTES:

@@ -279,7 +279,7 @@ def _size(path: Path) -> int:
 
 
 def has_more(folder: Path, place: SegmentPlace) -> bool:
-    """Whether any byte follows the position."""
+    """Return whether any byte follows the position."""
     return bytes_between(folder, place, SegmentPlace(1 << 60)) > 0
 
 

@@ -36,7 +36,7 @@ class WriteSession(Protocol):
 
     def must_run_again(self, error: Exception) -> bool: ...
     def is_lock_timeout(self, error: Exception) -> bool:
-        """Whether another transaction held a lock for longer than this one waits."""
+        """Return whether another transaction held a lock for longer than this one waits."""
         ...
 
     def wait_at_most(self, milliseconds: int) -> None:

@@ -25,7 +25,7 @@ class FetchedMessage(Struct, frozen=True):
     timestamp: str
 
     def at(self, now: int) -> int:
-        """When it came there; an impossible time becomes now."""
+        """Return when it came there; an impossible time becomes now."""
         try:
             at = from_iso(self.timestamp)
         except (ValueError, OverflowError):

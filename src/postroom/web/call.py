@@ -92,7 +92,7 @@ class Call(Struct, frozen=True):
         return self.origin.address
 
     async def is_over(self) -> bool:
-        """Whether the client has disconnected, or the server stops."""
+        """Return whether the client has disconnected, or the server stops."""
         return self.resources.stopping.is_set() or await self.request.is_disconnected()
 
     def links(self) -> Links:
@@ -127,7 +127,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
 
 
 async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:
-    """What path and query name must belong to the caller."""
+    """Raise NotFound unless what path and query name belongs to the caller."""
     if isinstance(query, ScopeFilter):
         await call.resources.db.read(required, call.scope, query.inbox_id, query.pod_id)
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.scope)):

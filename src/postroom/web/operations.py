@@ -84,7 +84,7 @@ def _find_argument(tx: Tx, name: str, route: Route, call: Call, arguments: Argum
 
 
 async def try_out(route: Route, call: Call, arguments: Arguments) -> Any:
-    """What a verb would answer, in a transaction that is rolled back."""
+    """Return what a verb would answer, in a transaction that is rolled back."""
     try:
         await call.resources.db.write(_try_verb, route, call, dict(arguments))
     except _Tried as tried:

@@ -138,7 +138,7 @@ class Channel(asyncio.Protocol):
 
     @property
     def waiting(self) -> int:
-        """How many answers this end waits for."""
+        """Return how many answers this end waits for."""
         return len(self._waiting)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

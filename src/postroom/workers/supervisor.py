@@ -60,7 +60,7 @@ class Slot(Struct):
     deaths: int = 0  # in a row at the same place of the journal, with mail after it
 
     async def next_place(self) -> SegmentPlace:
-        """Where the next worker begins to read the journal."""
+        """Return where the next worker begins to read the journal."""
         if self.depositor is None:
             return SegmentPlace()
         place = await self.depositor.settle()
@@ -177,7 +177,7 @@ class WorkerSupervisor:
         return read
 
     def count(self) -> int:
-        """How many clients are connected to the workers."""
+        """Return how many clients are connected to the workers."""
         return len(self._connections.open_connections())
 
     def reload_certificate(self) -> None:

@@ -27,7 +27,7 @@ class Supervisor(Protocol):
     def uninstall(self) -> None: ...
 
     def state(self) -> str:
-        """What the system itself says of the service."""
+        """Return what the system itself says of the service."""
 
 
 def supervisor(profile: str, platform: str = sys.platform) -> Supervisor:

@@ -159,7 +159,7 @@ def survey(profile: str) -> dict[str, Any]:
 
 
 def _service(profile: str) -> dict[str, Any]:
-    """Whether its file exists, and its state in the system: a file alone starts nothing."""
+    """Return whether its file exists, and its state in the system: a file alone starts nothing."""
     from postroom_client.bridge import install
     from postroom_client.bridge.files import BridgeFault
 

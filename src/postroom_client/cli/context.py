@@ -57,7 +57,7 @@ class CommandContext:
 
     @property
     def is_from_profile(self) -> bool:
-        """Whether server and key are those of the profile, so that a default inbox can be stored there."""
+        """Return whether server and key are the profile's, so that a default inbox can be stored there."""
         from postroom_client import profiles
 
         profile = profiles.load().find(self.settings.profile)

@@ -153,7 +153,7 @@ def mention_rest(page: "Page[Any] | ThreadMessages") -> None:
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
-    """How long since, in the largest unit that fits."""
+    """Return how long since, in the largest unit that fits."""
     if moment is None:
         return ""
     seconds = int(((now or datetime.now(UTC)) - moment).total_seconds())

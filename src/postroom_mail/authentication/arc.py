@@ -38,7 +38,7 @@ class ArcVerdict(Struct, frozen=True):
     first_results: str = ""
 
     def vouches_for(self, domain: str, trusted: tuple[str, ...]) -> bool:
-        """Whether every sealer is trusted, and the first saw DMARC pass for this author."""
+        """Return whether every sealer is trusted, and the first saw DMARC pass for this author."""
         if self.verdict != "pass" or not all(_is_trusted(each, trusted) for each in self.sealers):
             return False
         parts = [part.lower().split() for part in self.first_results.split(";")]

@@ -59,7 +59,7 @@ def split_mail(raw: bytes) -> SplitMail:
 
 
 def _is_sound(head: bytes) -> bool:
-    """Whether each line is a field or goes on with one, except a mailbox line before and an empty one after.
+    """Return whether each line is a field or continues one, but for a mailbox line before them.
 
     Line by line: Python before 3.11.5 matches a possessive group that backtracks inside wrongly.
     """

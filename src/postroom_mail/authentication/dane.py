@@ -64,7 +64,7 @@ def usable(records: Sequence[TlsaRecord]) -> tuple[TlsaRecord, ...]:
 def proves(
     chain: Sequence[bytes], records: Sequence[TlsaRecord], names: Sequence[str], now: datetime | None = None
 ) -> bool:
-    """Whether the chain shown by a server matches its usable records.
+    """Return whether the chain shown by a server matches its usable records.
 
     For DANE-EE neither name nor time count (section 3.1.1). For DANE-TA the anchor is in the chain or in
     the record itself, and the server's certificate is valid below it, for one of the names (section 3.1.2).

@@ -162,7 +162,7 @@ def _signed_names(tags: dict[str, str]) -> list[str]:
 
 
 def _is_identity_within(tags: dict[str, str], domain: str) -> bool:
-    """Whether the identity i= is in the signing domain d= or below it (section 3.5)."""
+    """Return whether the identity i= is in the signing domain d= or below it (section 3.5)."""
     identity_domain = _identity_domain(tags, domain)
     return identity_domain == domain or identity_domain.endswith("." + domain)
 

@@ -50,7 +50,7 @@ def check_spf(peer_ip: str, helo: str, mail_from: str, lookup: TimedLookup) -> s
 def _answer(
     query: Any, lookup: TimedLookup, name: str, qtype: str, cnames: object = None, ignore_void: bool = False
 ) -> list[Any]:
-    """What spf.query.dns returns: records in pyspf's shapes, counting void lookups (section 4.6.4)."""
+    """Return what spf.query.dns returns: records in pyspf's shapes, counting void lookups (section 4.6.4)."""
     try:
         records = _records(query, lookup, name.removesuffix("."), qtype)
     except DnsTemporary as error:

@@ -127,7 +127,7 @@ def unescape(text: str) -> str:
 
 
 def is_cut(html: str) -> bool:
-    """Whether some of it may not be read: each tag has a bracket."""
+    """Return whether some of it may not be read: each tag has a bracket."""
     return len(html) > MAX_MARKUP_CHARS or html.count("<") > MAX_TAGS
 
 
@@ -232,7 +232,7 @@ def _add_unusual(html: str, begin: int, found: MarkupTokens) -> int:
 
 
 def _unusual(html: str, start: int, comments: list[str]) -> tuple[Tag | None, str, int]:
-    """What begins at a bracket, the raw text after its start tag, and where it ends."""
+    """Return what begins at a bracket, the raw text after its start tag, and where it ends."""
     if not _TAG_START.match(html, start):
         return NO_TAG, "<", start + 1
     tag, end = _after_bracket(html, start)

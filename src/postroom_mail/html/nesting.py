@@ -111,7 +111,7 @@ class Nesting(Generic[Element]):
                 self.push(self._opened(tag))
 
     def _is_in_effect(self, tag: Open) -> bool:
-        """Whether it is open so often that browsers do not repeat it (HTML section 13.2.4.3, "Noah's Ark").
+        """Return whether browsers no longer repeat it: it is open too often (HTML section 13.2.4.3).
 
         Without this, every block of unclosed formatting would nest deeper than the one before it.
         """

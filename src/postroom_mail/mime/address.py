@@ -100,7 +100,7 @@ class _Entry(Struct):
         self.has_at = self.has_at or "@" in written
 
     def is_open(self) -> bool:
-        """Whether an address is being read whose domain goes on."""
+        """Return whether an address is being read whose domain goes on."""
         return self.words[-1][-1][0].endswith(("@", "."))
 
     def mailbox(self) -> Address | None:
@@ -174,7 +174,7 @@ def _mailboxes(value: str, is_quick: bool = True) -> Iterator[Address]:
 
 
 def _comment_ends(value: str) -> dict[int, int]:
-    """Where the comment that opens at each position ends (RFC 5322 section 3.2.2: they nest)."""
+    """Return where the comment that opens at each position ends (RFC 5322 section 3.2.2: they nest)."""
     ends: dict[int, int] = {}
     opened: list[int] = []
     for match in islice(_PARENTHESES.finditer(value), MAX_PARENTHESES):
@@ -239,7 +239,7 @@ def _display_name(text: str) -> str:
 
 
 def is_plausible(address: str) -> bool:
-    """Whether it could be an address: something on both sides of the "@" and no space outside quotes."""
+    """Return whether it could be an address: text on both sides of the "@", no space outside quotes."""
     local, domain = split(address)
     if not local or not domain or len(address) > MAX_ADDRESS_LENGTH:
         return False

@@ -21,7 +21,7 @@ _ALL_BUT_JSON_MARKS = bytes(set(range(256)) - set(b",[]{}"))
 
 
 def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
-    """Whether all of it can be read at once, without others noticing."""
+    """Return whether all of it can be read at once, without others noticing."""
     if sum(map(len, contents)) > most_bytes:
         return False
     return sum(map(_marks, contents)) <= MOST_MARKS

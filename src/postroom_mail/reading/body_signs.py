@@ -68,7 +68,7 @@ def is_answer(subject: str) -> bool:
 
 
 def is_bulk(html: str) -> bool:
-    """Whether it was made from a template: tables for the layout, or a picture of one pixel."""
+    """Return whether it was made from a template: tables for the layout, or a picture of one pixel."""
     head = html[:READ_HTML_CHARS]
     if not head or any(mark in head for mark in _WRITTEN_BY_PEOPLE):
         return False
@@ -77,7 +77,7 @@ def is_bulk(html: str) -> bool:
 
 
 def is_of_person(html: str, text: str) -> bool:
-    """Whether somebody writes of themselves, or with a person's mail client; a code is then no sign."""
+    """Return whether it is written by a person, or with a person's mail client; a code is then no sign."""
     if any(mark in html[:READ_HTML_CHARS] for mark in _WRITTEN_BY_PEOPLE):
         return True
     return _FIRST_PERSON.search(_OF_A_LETTER.sub("", text[:FOOTER_CHARS])) is not None

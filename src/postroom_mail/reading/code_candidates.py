@@ -37,7 +37,7 @@ def is_date_like(written: str) -> bool:
 
 
 def ends_with(text: str, words: tuple[str, ...], joined: tuple[str, ...] = ()) -> bool:
-    """Whether one of the words is last, ignoring punctuation."""
+    """Return whether one of the words is last, ignoring punctuation."""
     last = _NOT_WORDS.sub(" ", text).rstrip()
     if f" {last}".endswith(_behind_space(words)):
         return True

@@ -67,7 +67,7 @@ class Naming:
         return place.suits_a_plain_word(is_about_signing_in)
 
     def context(self) -> tuple[bool, bool]:
-        """Whether the word names something else, and whether the text is about signing in."""
+        """Return whether the word names something else, and whether the text is about signing in."""
         if self._context is None:
             around = self.folded[max(0, self.start - _CONTEXT_REACH) : self.end + _CONTEXT_REACH]
             names_other = self._is_of_another_kind() or _OTHER_MATTER.search(around) is not None
@@ -83,7 +83,7 @@ class Naming:
         return _OTHER_MATTER.search(around) is not None
 
     def _is_of_another_kind(self) -> bool:
-        """Whether it is a postcode, a promotion code or an error code."""
+        """Return whether it is a postcode, a promotion code or an error code."""
         before = self.folded[max(0, self.start - 24) : self.start]
         if ends_with(before, code_words.OTHER_KINDS, code_words.OTHER_KINDS_JOINED):
             return True
@@ -150,7 +150,7 @@ class _Place:
         )
 
     def is_alone(self) -> bool:
-        """Whether it is on a line, or on lines, of its own."""
+        """Return whether it is on a line, or on lines, of its own."""
         return not _has_word(self.before.rpartition("\n")[2]) and not _has_word(
             self.behind.partition("\n")[0]
         )

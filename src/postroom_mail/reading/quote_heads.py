@@ -16,7 +16,7 @@ _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)
 
 
 def head_start(lines: list[str], end: int) -> int | None:
-    """Where a head that ends on this line begins: mail clients wrap it. None if there is no head."""
+    """Return where a head that ends on this line begins: mail clients wrap it. None if there is no head."""
     joined = fold(lines[end])
     if is_quoted(lines[end]) or not joined:
         return None
@@ -34,7 +34,7 @@ def head_start(lines: list[str], end: int) -> int | None:
 
 
 def _wrapped_start(lines: list[str], end: int, joined: str) -> int:
-    """Where a head begins whose last line, `Ann <ann@example.com> wrote:`, could be a whole one."""
+    """Return where a head begins whose last line, `Ann <ann@example.com> wrote:`, could be a whole one."""
     if _begins_as_head(joined):
         return end
     for start in range(end - 1, max(-1, end - MAX_HEAD_LINES), -1):

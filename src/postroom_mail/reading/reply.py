@@ -114,7 +114,7 @@ def _divided(text: str) -> str:
 
 
 def _below_head(text: str, verb: str, place: int) -> str:
-    """What follows the head on its line gets its own line."""
+    """Put what follows the head on its line on a line below it."""
     end = _COLON.match(text, text.find(verb, place) + len(verb.rstrip(":")))
     return text if end is None else f"{text[: end.end()].rstrip()}\n{text[end.end() :].lstrip(' ')}"
 

@@ -28,7 +28,7 @@ def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
 
 
 def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
-    """Whether to look for a report, by the header alone."""
+    """Return whether to look for a report, by the header alone."""
     return (
         mail_from == ""
         or mail.report_type != ""
@@ -39,7 +39,7 @@ def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
 
 
 def read_returned(raw: bytes) -> Report:
-    """What an email to the signed return path is: a report, an answer, or an unreadable bounce."""
+    """Return what an email to the signed return path is: a report, an answer, or an unreadable bounce."""
     notice = read_notice(raw)
     report = (
         read_mailed(notice)
@@ -61,7 +61,7 @@ def last_word(notice: Notice) -> str:
 
 
 def is_answer(notice: Notice) -> bool:
-    """Whether it is no report, not even a damaged one: the email may well have arrived."""
+    """Return whether it is no report, not even a damaged one: the email may well have arrived."""
     return is_given_answer(notice) or report_senders.is_list_mail(notice)
 
 

@@ -48,7 +48,7 @@ class Notice(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """What a person reads, including the returned mail if it is part of the text."""
+        """Return what a person reads, including the returned mail if it is part of the text."""
         return _text_for_people(self.leaves)
 
     @cached_property

@@ -110,12 +110,12 @@ def _patterns(words: Words) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def says_either(words: str) -> bool:
-    """Whether it gives two reasons and leaves open which one it was."""
+    """Return whether it gives two reasons and leaves open which one it was."""
     return _EITHER.search(words) is not None
 
 
 def names_mailbox(words: str, status: str) -> bool:
-    """Whether it only says that this mailbox is not available."""
+    """Return whether it only says that this mailbox is not available."""
     if _DIRECTORY_BLOCKED.search(words):
         return status == _DIRECTORY_STATUS
     return _MAILBOX.search(words.lower()) is not None

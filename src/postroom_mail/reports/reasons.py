@@ -38,7 +38,7 @@ class Fault(Enum):
 
 
 def is_hard(status: str, diagnostic: str) -> bool:
-    """Whether retrying is pointless: refused permanently, and neither full nor merely unreachable."""
+    """Return whether retrying is pointless: refused permanently, and neither full nor merely unreachable."""
     words = plain_words(diagnostic)
     if status == _FULL_STATUS or reason_words.FULL.are_in(words):
         return False
@@ -85,7 +85,7 @@ def _fault_by_status(status: str, words: str, *, has_link: bool) -> Fault:
 
 
 def is_about_sender(words: str) -> bool:
-    """Whether it names the envelope sender, the From field or the sending server."""
+    """Return whether it names the envelope sender, the From field or the sending server."""
     return reason_words.SENDER.are_in(words)
 
 
@@ -99,7 +99,7 @@ def is_of_another_kind(words: str) -> bool:
 
 
 def tells(text: str) -> bool:
-    """Whether the text has a reason: a code, a status or known words."""
+    """Return whether the text has a reason: a code, a status or known words."""
     if found_status(text) or (reply_code(text) or 0) >= 400:
         return True
     words = plain_words(text)

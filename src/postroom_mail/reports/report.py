@@ -35,7 +35,7 @@ class RecipientReport(Struct, frozen=True):
 
     @property
     def fault(self) -> Fault:
-        """Whose fault it is that the email did not arrive."""
+        """Return whose fault it is that the email did not arrive."""
         code = reasons.reply_code(self.diagnostic)
         return reasons.fault_of(code, self.status or None, self.diagnostic)
 

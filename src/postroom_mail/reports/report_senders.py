@@ -98,6 +98,6 @@ def is_personal_answer(notice: Notice) -> bool:
 
 
 def is_for_operators(notice: Notice) -> bool:
-    """What a mail system tells its operators about the email of others."""
+    """Return what a mail system tells its operators about the email of others."""
     subject = notice.subject.lower()
     return any(each in subject for each in _OPERATOR_SUBJECTS)

@@ -27,6 +27,6 @@ def _first_place(phrases: Iterable[str], text: str) -> int:
 
 
 def _is_echo(line: str, subject: str) -> bool:
-    """Whether it repeats the subject of the returned mail, which may mention any delay."""
+    """Return whether it repeats the subject of the returned mail, which may mention any delay."""
     repeated = line.partition(":")[2].strip()
     return repeated != "" and repeated in subject

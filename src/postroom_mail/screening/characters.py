@@ -25,7 +25,7 @@ def has_invisible(text: str) -> bool:
 
 
 def smuggled(text: str) -> Iterator[str]:
-    """What runs of invisible characters spell; "" if nothing readable."""
+    """Return what runs of invisible characters spell; "" if nothing readable."""
     for run in islice(_TAGS.finditer(text), MAX_RUNS):
         yield "".join(chr(ord(letter) - 0xE0000) for letter in run[0])
     for run in islice(_SELECTORS.finditer(text), MAX_RUNS):

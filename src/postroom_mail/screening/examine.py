@@ -210,7 +210,7 @@ def _encoded(text: Passage) -> Iterator[tuple[str, str]]:
 
 
 def _of_html(page: HtmlPage, body_text: str, shown: set[str]) -> Iterator[tuple[str, str]]:
-    """What the HTML says and the text does not: the text is what the HTML shows, or another body."""
+    """Return what the HTML says and the text does not: the text is what the HTML shows, or another body."""
     if words := markup.words_beside(page, body_text):
         for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
             if name not in shown and name != "quoted_instructions":

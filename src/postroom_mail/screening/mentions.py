@@ -77,14 +77,14 @@ def mentions_a_link(text: str, html: str | None) -> bool:
 
 
 def holds_a_file(text: str, html: str | None) -> bool:
-    """Whether a text carries a file that some mail clients take out of it, or HTML one in a `data:` URL."""
+    """Return whether a text has a file that some mail clients take out, or HTML one in a `data:` URL."""
     if _FILE_IN_TEXT.search(text.replace("\r", "")):
         return True
     return html is not None and _FILE_IN_HTML.search(html) is not None
 
 
 def files_mention_a_link(files: Iterable[tuple[str, str, bytes]]) -> bool:
-    """Whether files that mail clients show with the text contain a link; other files are files.
+    """Return whether files that mail clients show with the text contain a link; other files are files.
 
     Each is a type with its charset, a name and the content. An email in a file always contains a link, since
     its header names hosts; more text than is searched counts as one too.
@@ -120,7 +120,7 @@ def calendar_mentions_a_link(content: bytes) -> bool:
 
 
 def _shown_of_line(line: str) -> str:
-    """What people may see of it. A line that is no property stays whole: some readers show it."""
+    """Return what people may see of it. A line that is no property stays whole: some readers show it."""
     head, _, value = line.partition(":")
     name, _, parameters = head.partition(";")
     if name.strip().upper() in _UNSEEN_LINES:
@@ -129,7 +129,7 @@ def _shown_of_line(line: str) -> str:
 
 
 def _contains_link(text: str, url: re.Pattern[str]) -> bool:
-    """What a pattern cannot do without is looked for first: that takes no time."""
+    """Search for a literal that the pattern requires before running it: a substring search is nearly free."""
     seen = _as_read(text)
     if ":" in seen and url.search(seen):
         return True

@@ -75,17 +75,17 @@ class Passage:
         return frozenset(BY_PHRASE[phrase] for phrase in BY_PHRASE.keys() & self.found)
 
     def has_hex_pairs(self, fewest: int) -> bool:
-        """Whether at least this many different words are two hexadecimal digits."""
+        """Return whether at least this many different words are two hexadecimal digits."""
         if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
             return False
         return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
 
     def has_written(self, signs: tuple[str, ...]) -> bool:
-        """Whether one of the signs, which are no words, is in the text as written."""
+        """Return whether one of the signs, which are no words, is in the text as written."""
         return any(min(sign) in self._text and sign in self._text for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
-        """Whether one of the signs is in the text."""
+        """Return whether one of the signs is in the text."""
         if not self.found.isdisjoint(signs):
             return True
         # A single character is found ten times faster than a sign; letters come after punctuation.

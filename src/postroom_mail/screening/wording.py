@@ -109,7 +109,7 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
 
 
 def is_told(text: str, start: int, end: int) -> bool:
-    """Whether it contains an instruction, in a language of Latin letters."""
+    """Return whether it contains an instruction, in a language of Latin letters."""
     told = told_words(SCRIPTS[0])
     return told is not None and told.search(text, start, end) is not None
 

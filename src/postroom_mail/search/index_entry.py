@@ -89,7 +89,7 @@ class _Filling:
             self.add(part, end - self.place_count, mark)
 
     def _are_few(self, words: Sequence[str]) -> bool:
-        """Whether none of them can exceed its limit, whatever comes before."""
+        """Return whether none of them can exceed its limit, whatever comes before."""
         count = self.place_count + len(words)
         if FEW_PLACES < count <= SOME_PLACES:
             count -= len(set(words)) - 1
@@ -127,7 +127,7 @@ class _Filling:
         return {word: count for word, count in left.items() if count < counts[word]}
 
     def _take(self, words: Sequence[str]) -> bool:
-        """Whether a database can also hold these new words."""
+        """Return whether a database can also hold these new words."""
         count = self._distinct_tokens + len(words)
         size = self._distinct_bytes + len("".join(words).encode()) + len(words) * len(self._entry.realm + GAP)
         if count > MAX_DISTINCT_TOKENS or size > MAX_DISTINCT_BYTES:

@@ -38,7 +38,7 @@ def matched_fields(query: Query, mail: Searchable) -> list[str]:
 
 
 def holds(query: Query, mail: Searchable) -> bool:
-    """Whether an email matches the terms, checked without an index."""
+    """Return whether an email matches the terms, checked without an index."""
     return all(any(_holds(term, mail) != term.is_negated for term in group) for group in query.terms)
 
 

@@ -99,7 +99,7 @@ def written(composed: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_spaced(folded: str) -> bool:
-    """Whether spaces alone separate its tokens."""
+    """Return whether spaces alone separate its tokens."""
     return folded.isascii() or not _PAIRED_CHARACTER.search(_beyond_ascii(folded))
 
 

@@ -107,7 +107,7 @@ def new_message_id(domain: str, unique: bytes) -> str:
 
 
 def is_message_id(value: str) -> bool:
-    """Whether an id, perhaps from a stranger's mail, can be used in In-Reply-To and References."""
+    """Return whether an id, perhaps from a stranger's mail, can be used in In-Reply-To and References."""
     return MESSAGE_ID.fullmatch(value) is not None
 
 

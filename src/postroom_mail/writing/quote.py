@@ -43,7 +43,7 @@ def previous_lines(previous_text: str) -> list[str]:
 
 
 def end_of_content(body: str) -> int:
-    """Where the document's content ends: before its last </body> or </html>, else at the end."""
+    """Return where the document's content ends: before its last </body> or </html>, else at the end."""
     for tag in CLOSING_TAGS:
         starts = [match.start() for match in tag.finditer(body)]
         if starts:

@@ -34,12 +34,12 @@ def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> st
 
 
 def is_return_path(local_part: str) -> bool:
-    """Whether it has the format, signed or not."""
+    """Return whether it has the format, signed or not."""
     return TOKEN.fullmatch(local_part) is not None
 
 
 def decode(secret: bytes, local_part: str, today: int, max_age_days: int) -> BouncePath | None:
-    """What `encode` wrote, if it was written with this secret and is not too old."""
+    """Return what `encode` wrote, if it was written with this secret and is not too old."""
     match = TOKEN.fullmatch(local_part)
     if not match:
         return None

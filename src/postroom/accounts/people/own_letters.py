@@ -59,7 +59,7 @@ def find_marks(raw: bytes) -> tuple[str, ...]:
 
 
 def is_own(tx: Tx, marks: tuple[str, ...]) -> bool:
-    """Whether this server signed one of these marks."""
+    """Return whether this server signed one of these marks."""
     if not marks:
         return False
     secret = _secret(tx)
@@ -115,6 +115,6 @@ def _end_reviews(tx: Tx, inbox_id: str, tokens: list[str], now: int) -> None:
 
 
 def is_shown(tx: Tx, token: str) -> bool:
-    """Whether agents may have read this link of a reviewer."""
+    """Return whether agents may have read this link of a reviewer."""
     shown = "select 1 as found from shown_links where token_hash = :hash"
     return tx.one(shown, hash=hash_token(token.lower())) is not None

@@ -55,7 +55,7 @@ def _needs_content(request: FetchMails) -> bool:
 
 
 def _needs_heads_alone(request: FetchMails) -> bool:
-    """Whether headers are enough, as for programs that list emails by their header fields."""
+    """Return whether headers are enough, as for programs that list emails by their header fields."""
     return "BODY" not in request.items and all(
         section.kind.startswith("HEADER") and not section.path for section in request.sections
     )

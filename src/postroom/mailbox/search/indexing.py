@@ -130,7 +130,7 @@ def has_full_batch(tx: Tx) -> bool:
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
-    """Whether so many changes wait, or so much earlier email that is not indexed yet."""
+    """Return whether so many changes wait, or so much earlier email that is not indexed yet."""
     state = _state(tx)
     earlier = state["earlier_count"] - state["earlier_done"] if state["cursor"] else 0
     return earlier >= count or len(_changes(tx, state, count)) == count
@@ -239,7 +239,7 @@ def _hold(tx: Tx, holder: str, now: int) -> Row | None:
 
 
 def _is_new(tx: Tx) -> bool:
-    """Whether there is no mail yet."""
+    """Return whether there is no mail yet."""
     return _state(tx)["version"] == 0 and tx.one("select 1 as found from messages limit 1") is None
 
 
@@ -371,7 +371,7 @@ def _record_done(tx: Tx, batch: Batch) -> None:
 
 
 def is_whole(tx: Tx) -> bool:
-    """Whether all mail is indexed in the current version, except what has just come."""
+    """Return whether all mail is indexed in the current version, except what has just come."""
     state = _state(tx)
     return state["version"] == tokens.VERSION and not state["cursor"]
 

@@ -65,7 +65,7 @@ class _Keeper:
         return rest if has_more else IDLE_SECONDS
 
     async def _mend(self) -> bool:
-        """Whether the index has another file now."""
+        """Return whether the index has another file now."""
         wrong = await self._db.mend_index()
         if wrong:
             process_metrics.DAMAGED_READS.increment(process_metrics.INDEX)

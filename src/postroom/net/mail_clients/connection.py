@@ -71,7 +71,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
 
     @property
     def may_end(self) -> bool:
-        """Whether it may be closed now if its key has ended."""
+        """Return whether it may be closed now if its key has ended."""
         return True
 
     @abstractmethod

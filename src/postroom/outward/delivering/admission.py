@@ -47,7 +47,7 @@ def _is_slowed(tx: Tx, receiver: Receiver) -> bool:
 
 
 def _is_warm(tx: Tx, domain: str, provider: str, config: Config, now: int) -> bool:
-    """Whether the warm-up is over and today's mail is recorded, which keeps the row from expiring."""
+    """Return whether the warm-up is over and today's mail is recorded, which keeps the row from expiring."""
     found = warm_ups.find(tx, domain, provider)
     is_noted = found is not None and found.day_at == warm_ups.day_of(now)
     return is_noted and found is not None and warm_ups.limit_at(found.step, config) is None

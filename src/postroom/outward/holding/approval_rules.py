@@ -30,7 +30,7 @@ class InboxRules(Struct, frozen=True):
     has_canary: bool = False  # a canary token must not leave
 
     def ask_nothing(self, caller: Caller) -> bool:
-        """Whether nobody has to approve what the caller sends."""
+        """Return whether nobody has to approve what the caller sends."""
         return not self.levels and caller.approval is None
 
 
@@ -100,7 +100,7 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
 
 
 def _passes_on_risk(tx: Tx, sending: Sending) -> bool:
-    """Whether it passes on a received message that was not judged clean, not judged yet, or is deleted."""
+    """Return whether it passes on a received message that is not clean, not judged yet, or deleted."""
     if not sending.passes_on:
         return False
     found = messages.list_outlines(tx, sending.passes_on)
@@ -118,13 +118,13 @@ def _is_to_trusted(tx: Tx, sending: Sending) -> bool:
 
 
 def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:
-    """Whether a recipient never wrote to this inbox, or only in forged mails."""
+    """Return whether a recipient never wrote to this inbox, or only in forged mails."""
     asked = [(sending.inbox_id, address) for address in sending.addresses]
     return len(correspondents.find(tx, asked, only_trusted=True)) < len(set(asked))
 
 
 def _has_sent_today(tx: Tx, sending: Sending, count: int) -> bool:
-    """Whether `count` sends of this UTC day, without this one, were accepted."""
+    """Return whether `count` sends of this UTC day, without this one, were accepted."""
     if count == 0:
         return True
     row = tx.one(

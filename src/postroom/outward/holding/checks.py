@@ -180,6 +180,6 @@ def against_key(key_id: str | None, allowed: str | None, excused: str) -> str | 
 
 
 def find_excuse(tx: Tx, hold: Hold) -> str:
-    """What an approval now excuses: that the key was revoked, or may no longer send."""
+    """Return what an approval now excuses: that the key was revoked, or may no longer send."""
     row = tx.one("select permissions from keys where id = :id", id=hold.key_id)
     return against_key(hold.key_id, None if row is None else row["permissions"], "") or ""

@@ -50,7 +50,7 @@ def _reply_to_odd_path(path: str) -> bytes:
 
 
 def _routes_onwards(local: str) -> bool:
-    """Whether a local part hides another address; behind a `+` only `@` can, as the rest is a free tag."""
+    """Return whether a local part hides another address; after a `+` only `@` can, the rest is a free tag."""
     name = local.partition("+")[0]
     return "@" in local or "%" in name or "!" in name
 

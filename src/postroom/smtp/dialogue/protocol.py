@@ -88,7 +88,7 @@ class SmtpDialogue:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the client waits for the server, not the other way round."""
+        """Return whether the client waits for the server, not the other way round."""
         return self._phase in (Phase.ASKING, Phase.STARTING_TLS)
 
     @property

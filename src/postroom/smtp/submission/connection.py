@@ -66,7 +66,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
     @property
     def may_end(self) -> bool:
-        """Whether no mail is under way; an email under way checks the key itself."""
+        """Return whether no mail is under way; an email under way checks the key itself."""
         dialogue = self._dialogue
         return dialogue is None or not (dialogue.is_in_data or dialogue.is_asking)
 

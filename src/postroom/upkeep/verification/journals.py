@@ -8,7 +8,7 @@ NAME, ASIDE, DAMAGED = "journal", "mails set aside", "damaged journals"
 
 
 async def look(resources: Resources, after: str) -> Page:
-    """What is not deposited yet, in one page, since it is little."""
+    """Return what is not deposited yet, in one page, since it is little."""
     data_dir = resources.config.data_dir
     left = await resources.db.read_long(positions.survey, PAGE_SECONDS, data_dir)
     found = [Finding(NAME, each.journal, each.damage) for each in left if each.damage]

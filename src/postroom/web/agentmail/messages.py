@@ -116,7 +116,7 @@ def people_of(message: shapes.Message) -> list[str]:
 
 
 def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether each part is in one of the texts, ignoring case."""
+    """Return whether each part is in one of the texts, ignoring case."""
     folded = [text.casefold() for text in texts]
     return all(any(part.casefold() in text for text in folded) for part in parts)
 

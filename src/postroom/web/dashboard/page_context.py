@@ -128,7 +128,7 @@ class PageContext(Struct, frozen=True):
 
     @property
     def smtp(self) -> str:
-        """Where mail is handed in. A server that listens everywhere is reached at the host of its pages."""
+        """Return where mail is handed in: if the server listens everywhere, at the host of its pages."""
         resources = self.call.resources
         host = resources.config.smtp.host
         if host in EVERYWHERE:

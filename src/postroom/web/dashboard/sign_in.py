@@ -208,7 +208,7 @@ def require_method(request: Request, *allowed: str) -> None:
 
 
 def without_secrets(form: SignIn, keep: bool = False) -> SignIn:
-    """What is shown again after a refusal; a link is still valid after an error in its form."""
+    """Return what is shown again after a refusal; a link is still valid after an error in its form."""
     shown = SignIn(name=form.name, email=form.email, next=own_path(form.next))
     return structs.replace(shown, link=form.link, invitation=form.invitation) if keep else shown
 

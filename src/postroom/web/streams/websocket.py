@@ -109,7 +109,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return deque(maxlen=MESSAGES_PER_WINDOW)
 
     def is_flooding(self) -> bool:
-        """Whether the last message was one too many: messages, pings and empty fragments count alike."""
+        """Return whether the last message was one too many; pings and empty fragments count as messages."""
         now = self.loop.time()
         is_full = len(self._heard_at) == MESSAGES_PER_WINDOW
         is_early = is_full and now - self._heard_at[0] < WINDOW_SECONDS

@@ -135,7 +135,7 @@ def _angle(pdfium: Any, words: Any, letter: Glyph) -> float:
 
 
 def _is_vertical(letters: Sequence[Glyph], text: str) -> bool:
-    """Whether most characters are ideographs and kana, and most are below the one before."""
+    """Return whether most characters are ideographs and kana, and most are below the one before."""
     if len(letters) < 2 or 2 * len(_IDEOGRAPHIC.findall(text)) < len(text):
         return False
     pairs = list(pairwise(letters))

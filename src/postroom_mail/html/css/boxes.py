@@ -122,7 +122,7 @@ def _is_far(offset: float | None, far: float) -> Answer:
 
 
 def is_laid_over(style: Style, font_px: float) -> bool:
-    """Whether a box lies over all of the one that it is placed in, and not behind it."""
+    """Return whether a box lies over all of the one that it is placed in, and not behind it."""
     if style.get("position") not in ("absolute", "fixed") or (number(style.get("z-index", "0")) or 0.0) < 0:
         return False
     sizes = (("left", "right", "width", VIEWPORT_WIDTH_PX), ("top", "bottom", "height", VIEWPORT_HEIGHT_PX))

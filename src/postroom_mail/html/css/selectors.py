@@ -77,7 +77,7 @@ class Compound(Struct):
 
     @property
     def is_simple(self) -> bool:
-        """Whether the start tag alone decides."""
+        """Return whether the start tag alone decides."""
         inner_are = all(each.is_simple for part in self.inner for each in part.selectors)
         return not self.counts and inner_are and "root" not in self.states
 
@@ -167,7 +167,7 @@ class Selector(Struct):
     def is_possible(
         self, types: AbstractSet[str], classes: AbstractSet[str], identities: AbstractSet[str]
     ) -> bool:
-        """Whether it can match in a page with only these types, classes and ids."""
+        """Return whether it can match in a page with only these types, classes and ids."""
         return all(
             (not compound.type or compound.type in types)
             and (not compound.classes or all(each in classes for each in compound.classes))

@@ -53,7 +53,7 @@ def pixels(value: str, em: float = ROOT_FONT_PX, whole: float = VIEWPORT_WIDTH_P
 
 
 def is_bare_number(value: str) -> bool:
-    """Whether it is a number without a unit, other than zero: a length only in quirks mode."""
+    """Return whether it is a number without a unit, other than zero: a length only in quirks mode."""
     found = _MEASURE.fullmatch(value)
     return found is not None and not found[2] and float(found[1]) != 0
 

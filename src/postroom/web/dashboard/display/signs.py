@@ -64,7 +64,7 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
 
 
 def of_outbound(message: dict[str, Any], has_bounced: bool) -> Sign:
-    """How far a sent email came."""
+    """Return how far a sent email came."""
     hold, status = message.get("hold"), message["status"]
     has_gone_on = status == "failed" and hold and hold["state"] in HOLDS_OF_WHAT_WENT_ON
     if hold and status != "sent" and not has_gone_on:

@@ -213,7 +213,7 @@ def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] |
 
 
 def count_alike(tx: Tx, context: PageContext, hold: Hold, addresses: list[str]) -> dict[str, Any]:
-    """How many others wait from the same agent, or to the same person."""
+    """Return how many others wait from the same agent, or to the same person."""
     scope, first = context.call.scope, addresses[0] if addresses else ""
     is_waiting = int(hold.state == stored_holds.HELD)
     by_agent, to_person = (
@@ -285,7 +285,7 @@ async def decide(context: PageContext, message_id: str, body: DecisionForm) -> R
 
 
 def is_confirmed(tx: Tx, context: PageContext, message_id: str, confirmed: str) -> bool:
-    """Whether the person was shown what speaks against it now: a page from before does not count."""
+    """Return whether the person was shown what speaks against it now: a page from before does not count."""
     message = messages.get(tx, context.call.scope, message_id)
     hold = stored_holds.find(tx, message.id)
     waits = hold is not None and hold.state == stored_holds.HELD

@@ -57,7 +57,7 @@ class WebhookHealth(Struct, frozen=True):
 
     @property
     def is_failing(self) -> bool:
-        """Whether nothing arrived since the last failure, or in the last hours with posts."""
+        """Return whether nothing arrived since the last failure, or in the last hours with posts."""
         delivered, failed = self.last_delivered, self.last_failure
         if failed is not None and (delivered is None or delivered.created_at < failed.created_at):
             return True
@@ -143,7 +143,7 @@ async def rotate_secret(context: PageContext) -> Response:
 
 
 async def show_delivery(context: PageContext, delivery_id: str) -> Response:
-    """What was posted, and every answer to it."""
+    """Return what was posted, and every answer to it."""
     shown, event = await context.read(read_delivery, context, delivery_id)
     body = msgspec.json.format(event.payload, indent=2).decode() if event is not None else ""
     return await context.show(
