@@ -45,7 +45,7 @@ from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
-from postroom.operator_services import start_acme, start_judge
+from postroom.operator_services import start_acme, start_rules
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
@@ -211,8 +211,7 @@ def start_examination_and_upkeep(
     resources.event_translation.render = agentmail_events.render_for_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(run_queue, resources, EXAMINATIONS, look_at))
-    if resources.config.judge_url:
-        start_judge(stack, resources)
+    start_rules(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "snoozed threads", partial(wake_threads, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))

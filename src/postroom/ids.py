@@ -15,6 +15,7 @@ CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
 PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 UPLOAD, DOWNLOAD = "upl", "dnl"
 NOTE = "note"
+RULE_TASK = "rlt"
 
 _SHAPE = re.compile(r"([a-z]{3,4})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.

@@ -1,6 +1,7 @@
-"""Starts what asks a service of the operator's choice: a certificate authority, a judge of email."""
+"""Starts what asks a service of the operator's choice, and what rules have queued."""
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from postroom.certificates.challenge_server import start_challenge_server
@@ -9,8 +10,11 @@ from postroom.certificates.keep_certificates import CertificateKeeper
 from postroom.certificates.wanted import own_names
 from postroom.config import ConfigError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.inward.rules import tasks
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
+from postroom.outward import rule_tasks
+from postroom.queue.queue_loop import Queue, run_queue
 from postroom.resources import Resources
 
 if TYPE_CHECKING:
@@ -48,9 +52,21 @@ def open_dns(resources: Resources, fetcher: HttpCourier) -> "DnsChallenges | Non
     return DnsChallenges(provider, resources.resolver)
 
 
-def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
+def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
+    """Starts what rules have queued, and the judge, whom they may ask."""
+    judge = start_judge(stack, resources) if resources.config.judge_url else None
+    queue = Queue(tasks.BELL, tasks.claim_due, tasks.renew, at_once=8)
+    ask = None if judge is None else judge.ask_about
+    resources.loops.run(
+        stack, "rules", partial(run_queue, resources, queue, partial(rule_tasks.do_task, resources, ask))
+    )
+
+
+def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> Judge:
     """The operator chose its address: it may well be on this machine."""
     limits = WebhookLimits(deadline_seconds=resources.config.judge_seconds)
     fetcher = HttpCourier(resources.resolver, allow_private=True, limits=limits)
     stack.push_async_callback(fetcher.close)
-    resources.loops.run(stack, "judge", Judge(resources, fetcher).run)
+    judge = Judge(resources, fetcher)
+    resources.loops.run(stack, "judge", judge.run)
+    return judge

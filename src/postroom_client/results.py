@@ -248,6 +248,14 @@ class EventHold(Struct, frozen=True):
     expires_at: datetime | None = None
 
 
+class EventRule(Struct, frozen=True):
+    """The rule that an event is about, and why it was switched off."""
+
+    id: str
+    name: str = ""
+    reason: str = ""
+
+
 class EventThread(Struct, frozen=True):
     """What people did with the thread that an event is about. Never the text of a note."""
 
@@ -332,6 +340,20 @@ class ListedWebhook(Struct, rename="camel", frozen=True):
     secret: str | None = None
 
 
+class RuleAction(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """One thing that a rule does; `type` says which of the other fields it needs."""
+
+    type: str
+    label: str | None = None
+    assignee_id: str | None = None
+    days: int | None = None
+    inbox_id: str | None = None
+    to: str | None = None
+    template_id: str | None = None
+    body: str | None = None
+    webhook_id: str | None = None
+
+
 class Recipient(Struct, rename="camel", frozen=True):
     """One recipient of a sent mail, and the state of its delivery."""
 
@@ -382,6 +404,15 @@ class ProviderPace(Struct, rename="camel", frozen=True):
 
 class Retried(Struct, frozen=True):
     retried: int
+
+
+class RuleStep(Struct, rename="camel", frozen=True):
+    """What an action of a rule did; `reason` says why not. `message_id` is what it sent or copied."""
+
+    type: str
+    outcome: str = ""
+    reason: str | None = None
+    message_id: str | None = None
 
 
 class Suppression(Struct, rename="camel", frozen=True):
@@ -714,6 +745,24 @@ class Me(Struct, rename="camel", frozen=True):
     canary: str | None = None
 
 
+class MailRule(Struct, rename="camel", frozen=True):
+    """`inbox_id` or `pod_id` say where it is; without either it is of the account."""
+
+    id: str
+    pod_id: str | None = None
+    inbox_id: str | None = None
+    name: str = ""
+    query: str = ""
+    actions: list[RuleAction] = []
+    stop: bool = False
+    enabled: bool = False
+    disabled_reason: str | None = None
+    position: int = 0
+    matches: int = 0
+    last_matched_at: datetime | None = None
+    created_at: datetime | None = None
+
+
 class Notifications(Struct, frozen=True):
     targets: list[ShownTarget]
 
@@ -753,6 +802,28 @@ class ReceivingProvider(Struct, rename="camel", frozen=True):
     pace: ProviderPace | None = None
 
 
+class RuleTrace(Struct, frozen=True):
+    """A rule that matched the message, and what it did."""
+
+    id: str
+    name: str = ""
+    actions: list[RuleStep] = []
+
+
+class TriedMessage(Struct, rename="camel", frozen=True):
+    """What the rule would have done to a message; `skipped` says what it would have left out, and
+    why.
+    """
+
+    id: str
+    thread_id: str = ""
+    inbox_id: str = ""
+    from_addr: str = ""
+    subject: str = ""
+    created_at: datetime | None = None
+    actions: list[RuleStep] = []
+
+
 class Usage(Struct, frozen=True):
     first: str = field(name="from")
     data: list[UsageGroup]
@@ -780,56 +851,6 @@ class Sent(Struct, rename="camel", frozen=True):
     provider_message_id: str = ""
     status: str = ""
     hold: Hold | None = None
-
-
-class Message(Judged, Struct, rename="camel", frozen=True):
-    id: str
-    thread_id: str = ""
-    inbox_id: str = ""
-    direction: str = ""
-    from_addr: str = ""
-    to_addr: str = ""
-    header_to: str = ""
-    delivery_role: str | None = None
-    cc: list[str] = []
-    subject: str = ""
-    body_text: str = ""
-    body_html: str = ""
-    created_at: datetime | None = None
-    rfc_message_id: str = ""
-    reply_text: str = ""
-    auth: Verdicts | None = None
-    automated: bool = False
-    new_participant: bool = False
-    codes: list[str] = []
-    links: list[str] = []
-    link_details: list[LinkDetail] = []
-    category: str | None = None
-    auto_replyable: bool = False
-    verdict: str | None = None
-    signals: list[Signal] = []
-    calendar: Appointment | None = None
-    parse_error: str | None = None
-    analysis: str | None = None
-    metadata: dict[str, str] = {}
-    bcc: list[str] = []
-    reply_to: str | None = None
-    headers: dict[str, str] = {}
-    redirect_of: str | None = None
-    subject_raw: str | None = None
-    from_addr_raw: str | None = None
-    header_to_raw: str | None = None
-    cc_raw: list[str] = []
-    delivered_to: str | None = None
-    status: str = ""
-    blocked: bool = False
-    labels: list[str] = []
-    attachments_read: bool = False
-    attachments: list[Attachment] = []
-    recipients: list[Recipient] = []
-    hold: Hold | None = None
-    captured: bool = False
-    imported: bool = False
 
 
 class Account(Struct, rename="camel", frozen=True):
@@ -929,6 +950,85 @@ class Deliverability(Struct, rename="camel", frozen=True):
     warm_ups: list[WarmUp] = []
 
 
+class Message(Judged, Struct, rename="camel", frozen=True):
+    id: str
+    thread_id: str = ""
+    inbox_id: str = ""
+    direction: str = ""
+    from_addr: str = ""
+    to_addr: str = ""
+    header_to: str = ""
+    delivery_role: str | None = None
+    cc: list[str] = []
+    subject: str = ""
+    body_text: str = ""
+    body_html: str = ""
+    created_at: datetime | None = None
+    rfc_message_id: str = ""
+    reply_text: str = ""
+    auth: Verdicts | None = None
+    automated: bool = False
+    new_participant: bool = False
+    codes: list[str] = []
+    links: list[str] = []
+    link_details: list[LinkDetail] = []
+    category: str | None = None
+    auto_replyable: bool = False
+    verdict: str | None = None
+    signals: list[Signal] = []
+    calendar: Appointment | None = None
+    parse_error: str | None = None
+    analysis: str | None = None
+    rules: list[RuleTrace] = []
+    copied_from: str | None = None
+    metadata: dict[str, str] = {}
+    bcc: list[str] = []
+    reply_to: str | None = None
+    headers: dict[str, str] = {}
+    redirect_of: str | None = None
+    subject_raw: str | None = None
+    from_addr_raw: str | None = None
+    header_to_raw: str | None = None
+    cc_raw: list[str] = []
+    delivered_to: str | None = None
+    status: str = ""
+    blocked: bool = False
+    labels: list[str] = []
+    attachments_read: bool = False
+    attachments: list[Attachment] = []
+    recipients: list[Recipient] = []
+    hold: Hold | None = None
+    captured: bool = False
+    imported: bool = False
+
+
+class TriedRule(Struct, frozen=True):
+    """How many of the examined messages match; the newest 20 of them. Nothing was changed."""
+
+    matched: int
+    examined: int = 0
+    messages: list[TriedMessage] = []
+
+
+class Event(Struct, frozen=True):
+    event: str
+    message: EventMessage
+    event_id: str = ""
+    inbox_id: str = ""
+    thread_id: str = ""
+    occurred_at: datetime | None = None
+    recipient: str | None = None
+    reason: str | None = None
+    hold: EventHold | None = None
+    actor: Actor | None = None
+    note: str | None = None
+    deleted: bool = False
+    domain: EventDomain | None = None
+    certificate: EventCertificate | None = None
+    thread: EventThread | None = None
+    rule: EventRule | None = None
+
+
 class Approval(Struct, frozen=True):
     message: Message
     hold: Hold
@@ -954,30 +1054,12 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     canary: str | None = None
 
 
-class Event(Struct, frozen=True):
-    event: str
-    message: EventMessage
-    event_id: str = ""
-    inbox_id: str = ""
-    thread_id: str = ""
-    occurred_at: datetime | None = None
-    recipient: str | None = None
-    reason: str | None = None
-    hold: EventHold | None = None
-    actor: Actor | None = None
-    note: str | None = None
-    deleted: bool = False
-    domain: EventDomain | None = None
-    certificate: EventCertificate | None = None
-    thread: EventThread | None = None
+class EventPage(Struct, frozen=True):
+    data: list[Event]
+    next: str | None = None
+    truncated: bool = False
 
 
 class SearchPage(Struct, frozen=True):
     data: list[SearchResult]
     next: str | None = None
-
-
-class EventPage(Struct, frozen=True):
-    data: list[Event]
-    next: str | None = None
-    truncated: bool = False

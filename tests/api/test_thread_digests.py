@@ -121,7 +121,7 @@ async def test_a_thread_in_trash_says_nothing_of_its_messages(server: Server) ->
     (thread,) = await listed(server, inbox_id)
 
     def trash(tx: Tx) -> None:
-        from postroom.operations.folders import trash as verbs
+        from postroom.mailbox import trash as verbs
 
         rows = tx.all("select id from messages")
         verbs.add(tx, inbox_id, [row["id"] for row in rows], server.clock.now())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postroom.assembly import serving
-from postroom.inward import deposit, examine, receive, screening
+from postroom.inward import deposit, examine, receive, received_document, screening
 from postroom.inward.journal import positions
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
@@ -195,7 +195,7 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a reader finds text that a database refuses."""
-    inbox_id, to_document = await server.new_inbox("hello"), deposit.to_document
+    inbox_id, to_document = await server.new_inbox("hello"), received_document.to_document
 
     def refuse(inbox: Any, accepted: AcceptedMail, place: Any, came_to: str) -> Any:
         if accepted.read.codes or accepted.read.mail.subject == "worse":

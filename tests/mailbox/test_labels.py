@@ -8,11 +8,10 @@ from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.fields import Span
 from postroom.limits import LABELS_OF_A_THREAD
-from postroom.mailbox import inboxes, labels, threads
+from postroom.mailbox import inboxes, labels, threads, trash
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
-from postroom.operations.folders import trash
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.mailbox.test_threads import thread_of

@@ -185,6 +185,8 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         365 * DAY,
     ),
+    "rule_matches": ({"rule_id": "rul", "message_id": "m"}, "message_id", "matched_at", 30 * DAY),
+    "rule_replies": ({"inbox_id": "inb"}, "address", "day", 2 * DAY),
     "policy_audit": (
         {
             "account_id": "acc",

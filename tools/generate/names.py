@@ -15,6 +15,7 @@ METHODS = {
     "change_draft": "update_draft",
     "change_template": "update_template",
     "change_thread": "update_thread",
+    "change_rule": "update_rule",
     "change_message": "update_message",
     "create_inbox_key": "create_api_key",
     "list_inbox_keys": "list_api_keys",

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -1399,6 +1399,71 @@ export abstract class Operations {
     });
   }
 
+  /** List the rules of the account, a pod or an inbox, in their order. */
+  listRules(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): Promise<Page<MailRule>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/rules",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Add a rule for email that comes in; the query says for which inbox or pod. */
+  createRule(body: NewMailRule, query: { inboxId?: string; podId?: string } = {}): Promise<MailRule> {
+    return this.run({
+      method: "POST",
+      path: "/v1/rules",
+      query,
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Try a rule on the last 1,000 received messages; nothing is changed. */
+  tryRule(body: RuleTrial): Promise<TriedRule> {
+    return this.run({
+      method: "POST",
+      path: "/v1/rules/test",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Get a rule. */
+  getRule(ruleId: string): Promise<MailRule> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "rules", ruleId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a rule; whoever changes what it does answers for what it sends. */
+  updateRule(ruleId: string, body: MailRuleChange = {}): Promise<MailRule> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "rules", ruleId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete a rule; what it did stays. */
+  deleteRule(ruleId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "rules", ruleId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
   /** List who changed what, and what was refused, newest first. */
   listAudit(query: { since?: string; until?: string; actor?: string; action?: string; inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): Promise<Page<AuditEntry>> {
     return this.run({
@@ -1528,6 +1593,11 @@ export abstract class Operations {
   /** List what policies stopped and what was released, newest first; each page is asked for when it is wanted. */
   iterPolicyAudit(query: { inboxId?: string; podId?: string; action?: "blocked" | "refused" | "released"; direction?: "inbound" | "outbound"; since?: string; until?: string; limit?: number; offset?: number } = {}): AsyncGenerator<PolicyStop> {
     return pages((page) => this.listPolicyAudit(page), query);
+  }
+
+  /** List the rules of the account, a pod or an inbox, in their order; each page is asked for when it is wanted. */
+  iterRules(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<MailRule> {
+    return pages((page) => this.listRules(page), query);
   }
 
   /** List who changed what, and what was refused, newest first; each page is asked for when it is wanted. */

@@ -249,6 +249,13 @@ export interface EventHold {
   expires_at: string | null;
 }
 
+/** The rule that an event is about, and why it was switched off. */
+export interface EventRule {
+  id: string;
+  name: string;
+  reason: string;
+}
+
 /** What people did with the thread that an event is about. Never the text of a note. */
 export interface EventThread {
   assignee_id: string | null;
@@ -328,6 +335,26 @@ export interface ListedWebhook {
   secret?: string;
 }
 
+/** One thing that a rule does; `type` says which of the other fields it needs. */
+export interface RuleAction {
+  /** silent tells no program of the email: no event, no webhook. */
+  type: "archive" | "assign" | "copyTo" | "flag" | "forward" | "judge" | "label" | "markRead" | "redirect" | "reply" | "silent" | "snooze" | "trash" | "webhook" | (string & {});
+  label?: string | null;
+  /** A user who sees the inbox. */
+  assigneeId?: string | null;
+  /** How long it is snoozed. */
+  days?: number | null;
+  /** An inbox of the account. */
+  inboxId?: string | null;
+  /** One address. */
+  to?: string | null;
+  /** A template of the inbox, by id or name. */
+  templateId?: string | null;
+  body?: string | null;
+  /** A webhook of the list. */
+  webhookId?: string | null;
+}
+
 /** One recipient of a sent mail, and the state of its delivery. */
 export interface Recipient {
   address: string;
@@ -379,6 +406,14 @@ export interface ProviderPace {
 
 export interface Retried {
   retried: number;
+}
+
+/** What an action of a rule did; `reason` says why not. `messageId` is what it sent or copied. */
+export interface RuleStep {
+  type: string;
+  outcome: "done" | "failed" | "queued" | "skipped" | (string & {});
+  reason?: string;
+  messageId?: string;
 }
 
 /** `messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said. */
@@ -710,6 +745,25 @@ export interface Me {
   canary?: string;
 }
 
+/** `inboxId` or `podId` say where it is; without either it is of the account. */
+export interface MailRule {
+  id: string;
+  podId: string | null;
+  inboxId: string | null;
+  name: string;
+  query: string;
+  actions: RuleAction[];
+  stop: boolean;
+  enabled: boolean;
+  /** Why the server switched it off. */
+  disabledReason: string | null;
+  position: number;
+  /** Emails that it matched in the last 30 days. */
+  matches: number;
+  lastMatchedAt: string | null;
+  createdAt: string;
+}
+
 export interface Notifications {
   targets: ShownTarget[];
 }
@@ -758,6 +812,24 @@ export interface ReceivingProvider {
   pace: ProviderPace | null;
 }
 
+/** A rule that matched the message, and what it did. */
+export interface RuleTrace {
+  id: string;
+  name: string;
+  actions: RuleStep[];
+}
+
+/** What the rule would have done to a message; `skipped` says what it would have left out, and why. */
+export interface TriedMessage {
+  id: string;
+  threadId: string;
+  inboxId: string;
+  fromAddr: string;
+  subject: string;
+  createdAt: string;
+  actions: RuleStep[];
+}
+
 export interface Usage {
   from: string;
   to: string;
@@ -785,64 +857,6 @@ export interface Sent {
   providerMessageId: string;
   status: string;
   hold?: Hold;
-}
-
-export interface Message {
-  id: string;
-  threadId: string;
-  inboxId: string;
-  direction: string;
-  fromAddr: string;
-  toAddr: string;
-  headerTo: string;
-  deliveryRole: string | null;
-  cc: string[];
-  subject: string;
-  bodyText: string;
-  bodyHtml: string;
-  createdAt: string;
-  rfcMessageId: string;
-  replyText: string;
-  auth: Verdicts | null;
-  automated: boolean;
-  newParticipant: boolean;
-  codes: string[];
-  links: string[];
-  linkDetails: LinkDetail[];
-  category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
-  autoReplyable: boolean;
-  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
-  signals: Signal[];
-  calendar?: Appointment;
-  parseError?: string;
-  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
-  analysis?: "failed" | (string & {});
-  metadata?: Record<string, string>;
-  bcc?: string[];
-  replyTo?: string | null;
-  headers?: Record<string, string>;
-  /** The message that this one redirects unchanged, still from its author. */
-  redirectOf?: string;
-  /** As it came, if it has invisible characters, which the other leaves out. */
-  subjectRaw?: string;
-  /** As it came, if it has invisible characters, which the other leaves out. */
-  fromAddrRaw?: string;
-  /** As it came, if it has invisible characters, which the other leaves out. */
-  headerToRaw?: string;
-  /** As it came, if it has invisible characters, which the other leaves out. */
-  ccRaw?: string[];
-  /** The alias or other address of the inbox that the email came to, if not its own. */
-  deliveredTo?: string;
-  status: "failed" | "pending" | "received" | "sent" | (string & {});
-  blocked: boolean;
-  labels: string[];
-  attachmentsRead: boolean;
-  attachments: Attachment[];
-  recipients?: Recipient[];
-  hold?: Hold;
-  captured?: boolean;
-  /** true: put here by a mail client or an import; this server did not receive it. */
-  imported?: boolean;
 }
 
 export interface Account {
@@ -942,6 +956,95 @@ export interface Deliverability {
   warmUps: WarmUp[];
 }
 
+export interface Message {
+  id: string;
+  threadId: string;
+  inboxId: string;
+  direction: string;
+  fromAddr: string;
+  toAddr: string;
+  headerTo: string;
+  deliveryRole: string | null;
+  cc: string[];
+  subject: string;
+  bodyText: string;
+  bodyHtml: string;
+  createdAt: string;
+  rfcMessageId: string;
+  replyText: string;
+  auth: Verdicts | null;
+  automated: boolean;
+  newParticipant: boolean;
+  codes: string[];
+  links: string[];
+  linkDetails: LinkDetail[];
+  category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
+  autoReplyable: boolean;
+  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  signals: Signal[];
+  calendar?: Appointment;
+  parseError?: string;
+  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
+  analysis?: "failed" | (string & {});
+  /** The rules that matched it when it came, and what they did. */
+  rules?: RuleTrace[];
+  /** The message of another inbox that a rule copied here. */
+  copiedFrom?: string;
+  metadata?: Record<string, string>;
+  bcc?: string[];
+  replyTo?: string | null;
+  headers?: Record<string, string>;
+  /** The message that this one redirects unchanged, still from its author. */
+  redirectOf?: string;
+  /** As it came, if it has invisible characters, which the other leaves out. */
+  subjectRaw?: string;
+  /** As it came, if it has invisible characters, which the other leaves out. */
+  fromAddrRaw?: string;
+  /** As it came, if it has invisible characters, which the other leaves out. */
+  headerToRaw?: string;
+  /** As it came, if it has invisible characters, which the other leaves out. */
+  ccRaw?: string[];
+  /** The alias or other address of the inbox that the email came to, if not its own. */
+  deliveredTo?: string;
+  status: "failed" | "pending" | "received" | "sent" | (string & {});
+  blocked: boolean;
+  labels: string[];
+  attachmentsRead: boolean;
+  attachments: Attachment[];
+  recipients?: Recipient[];
+  hold?: Hold;
+  captured?: boolean;
+  /** true: put here by a mail client or an import; this server did not receive it. */
+  imported?: boolean;
+}
+
+/** How many of the examined messages match; the newest 20 of them. Nothing was changed. */
+export interface TriedRule {
+  matched: number;
+  /** The last 1,000 received messages, or all. */
+  examined: number;
+  messages: TriedMessage[];
+}
+
+export interface Event {
+  event: string;
+  event_id: string;
+  inbox_id: string;
+  thread_id: string;
+  message: EventMessage;
+  occurred_at: string;
+  recipient?: string;
+  reason?: string;
+  hold?: EventHold;
+  actor?: Actor;
+  note?: string | null;
+  deleted?: boolean;
+  domain?: EventDomain;
+  certificate?: EventCertificate;
+  thread?: EventThread;
+  rule?: EventRule;
+}
+
 export interface Approval {
   message: Message;
   hold: Hold;
@@ -968,34 +1071,16 @@ export interface ThreadMessages {
   canary?: string;
 }
 
-export interface Event {
-  event: string;
-  event_id: string;
-  inbox_id: string;
-  thread_id: string;
-  message: EventMessage;
-  occurred_at: string;
-  recipient?: string;
-  reason?: string;
-  hold?: EventHold;
-  actor?: Actor;
-  note?: string | null;
-  deleted?: boolean;
-  domain?: EventDomain;
-  certificate?: EventCertificate;
-  thread?: EventThread;
-}
-
-export interface SearchPage {
-  data: SearchResult[];
-  next: string | null;
-}
-
 export interface EventPage {
   data: Event[];
   next: string | null;
   /** Only when a page is cut short: the next one starts after it. */
   truncated?: boolean;
+}
+
+export interface SearchPage {
+  data: SearchResult[];
+  next: string | null;
 }
 
 export interface NewInbox {
@@ -1510,7 +1595,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1519,7 +1604,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1534,7 +1619,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1582,4 +1667,41 @@ export interface NewRule {
   value: string;
   /** Mail in, or mail out. */
   direction: "inbound" | "outbound";
+}
+
+export interface NewMailRule {
+  /** A name. */
+  name: string;
+  /** A search: the rule is for the email that it finds. */
+  query: string;
+  /** What to do, in this order. */
+  actions: RuleAction[];
+  /** true: rules behind it are left out for email that it matches. */
+  stop?: boolean;
+  enabled?: boolean;
+  /** Among the rules of its level, from 0. */
+  position?: number | null;
+}
+
+export interface RuleTrial {
+  /** A search: the rule is for the email that it finds. */
+  query: string;
+  actions?: RuleAction[];
+  /** Only email of this inbox. */
+  inboxId?: string | null;
+}
+
+export interface MailRuleChange {
+  /** A name. */
+  name?: string;
+  /** A search: the rule is for the email that it finds. */
+  query?: string;
+  /** What to do, in this order. */
+  actions?: RuleAction[];
+  /** true: rules behind it are left out for email that it matches. */
+  stop?: boolean;
+  /** false switches it off. */
+  enabled?: boolean;
+  /** Among the rules of its level, from 0. */
+  position?: number;
 }

@@ -1,9 +1,10 @@
-"""Who did something: a key, a user, a person with a session, a reviewer by mail, or the server itself."""
+"""Who did something: a key, a user, a session, a reviewer by mail, a rule, or the server itself."""
 
 import msgspec
 from msgspec import Struct
 
 KEY, USER, SESSION, REVIEWER, SYSTEM = "key", "user", "session", "reviewer", "system"
+RULE = "rule"  # for email that comes in
 
 
 class Actor(Struct, frozen=True):

@@ -157,6 +157,7 @@ def remove(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
     tx.run("delete from keys where pod_id = :id", id=pod.id)
     for table in ("pauses", "policies", "policy_rules"):
         tx.run(f"delete from {table} where scope_id = :id", id=pod.id)
+    tx.run("delete from rules where owner = :id", id=pod.id)
     tx.run("delete from pods where id = :id", id=pod.id)
     return pod
 

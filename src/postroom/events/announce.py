@@ -51,6 +51,11 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     ]
 
 
+def count_untold(tx: Tx, told: Sequence[NewEvent]) -> None:
+    """Counts what happened without an event, which a rule has forbidden."""
+    usage.count_all(tx, [_to_use(news) for news in told])
+
+
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:
     """An event that is about no message."""
     announce_all(tx, [notice], base_url="")

@@ -28,6 +28,7 @@ THREAD_NOTED = "thread.noted"
 THREAD_SNOOZED = "thread.snoozed"
 THREAD_WOKEN = "thread.woken"  # a snoozed or done thread is open again
 THREAD_DONE = "thread.done"
+RULE_DISABLED = "rule.disabled"  # it failed or would have looped
 INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail bounced or had complaints
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -58,6 +59,7 @@ KINDS = (
     THREAD_SNOOZED,
     THREAD_WOKEN,
     THREAD_DONE,
+    RULE_DISABLED,
 )
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 

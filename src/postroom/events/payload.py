@@ -134,6 +134,14 @@ class EventCertificate(Struct, frozen=True):
         return cls(name, None if expires_at is None else to_iso(expires_at), error)
 
 
+class EventRule(Struct, frozen=True):
+    """The rule that an event is about, and why it was switched off."""
+
+    id: str
+    name: str
+    reason: str
+
+
 class EventThread(Struct, frozen=True):
     """What people did with the thread that an event is about. Never the text of a note."""
 
@@ -159,6 +167,7 @@ class Payload(Struct, frozen=True):
     domain: EventDomain | UnsetType = UNSET
     certificate: EventCertificate | UnsetType = UNSET
     thread: EventThread | UnsetType = UNSET
+    rule: EventRule | UnsetType = UNSET
 
 
 class DeliveryFailure(Struct, frozen=True):
@@ -196,6 +205,7 @@ class SystemNotice(Struct, frozen=True):
     certificate: EventCertificate | UnsetType = UNSET
     thread_id: str = ""
     thread: EventThread | UnsetType = UNSET
+    rule: EventRule | UnsetType = UNSET
 
 
 News = NewEvent | SystemNotice
@@ -215,6 +225,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             domain=notice.domain,
             certificate=notice.certificate,
             thread=notice.thread,
+            rule=notice.rule,
         )
     )
 

@@ -227,6 +227,18 @@ def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
     return new.id
 
 
+def is_posted(tx: Tx, event: Event, owner: str) -> bool:
+    """Whether an event is, or was, on its way to a webhook."""
+    row = tx.one(
+        "select 1 as found from deliveries where message_id = :message_id and kind = 'webhook'"
+        " and event_id = :event_id and webhook_owner = :owner limit 1",
+        message_id=event.message_id,
+        event_id=event.id,
+        owner=owner,
+    )
+    return row is not None
+
+
 def record_success(tx: Tx, webhook: Webhook) -> None:
     tx.run(
         "update webhooks set failing_since = null where owner = :owner and failing_since is not null",

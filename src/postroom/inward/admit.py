@@ -5,11 +5,13 @@ import msgspec
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
-from postroom.events.announce import announce, announce_all
+from postroom.events import event_log
+from postroom.events.announce import announce, announce_all, count_untold
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import into_thread, screening
 from postroom.inward.into_thread import Names
+from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, thread_digests
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import uid_map
@@ -73,9 +75,9 @@ def let_in(
     """Puts it into its thread, counted and announced like any other mail."""
     inboxes.count(tx, inbox.id, inbound=1)
     tx.run("delete from blocked_mails where message_id = :id", id=document.id)
-    has_files = bool(attachments.list_of_messages(tx, [document.id], with_text=False))
+    files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
     own = thread_digests.of_inbox(inbox)
-    digest = thread_digests.of_document(document, has_files, came_at, own)
+    digest = thread_digests.of_document(document, bool(files), came_at, own)
     place = into_thread.find_place(tx, inbox, names, document.subject, came_at, digest)
     into_thread.store_new_threads(tx, [(place, document)])
     if place.starts_thread:
@@ -91,7 +93,12 @@ def let_in(
     indexing.enqueue_all(tx, [document.id])
     into_thread.record_stored(tx, [(place, threaded)])
     announce_all(tx, into_thread.woken([(place, now)]), base_url)
-    return emit(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
+    ruled = apply_all(tx, [LetIn(inbox, threaded, files, came_at)], now)[0]
+    if ruled.is_hidden:
+        news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, ruled.document, files, now)
+        count_untold(tx, [news])
+        return [event_log.bell(inbox.account_id)]
+    return emit(tx, inbox, MESSAGE_RECEIVED, ruled.document, base_url, now)
 
 
 def get_names(tx: Tx, message_id: str) -> Names:

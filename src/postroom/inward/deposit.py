@@ -11,37 +11,34 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
-from postroom import ids, log
+from postroom import log
 from postroom.accounts.people import own_letters
-from postroom.clock import to_iso
-from postroom.events.announce import announce_all
+from postroom.events import event_log
+from postroom.events.announce import announce_all, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, examine, into_thread, received_reports, review_answers, screening
-from postroom.inward.addressing import delivery_role
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
-from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
+from postroom.inward.received_document import to_document
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
+from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.screening import Screening
 from postroom.mailbox import attachments, correspondents, inboxes, messages, thread_digests, usage
-from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
+from postroom.mailbox.messages import RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.processes.analysis import Analysis
 from postroom.queue import idempotency
 from postroom.storage.database import Tx
 from postroom_mail.html.text import visible
-from postroom_mail.mime.address import parse_list, shown
 from postroom_mail.mime.parse import ParsedMail
 
-BODY_MAX_CHARACTERS = 1_000_000
 PART_MAX_SIZE = 1024 * 1024
 
 
@@ -251,7 +248,7 @@ def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
     new = correspondents.add(
         tx,
         [
-            (copy.inbox.id, copy.read.mail.from_address, copy.read.is_believed)
+            (copy.inbox.id, copy.read.mail.from_address, is_believed(copy))
             for copy in copies
             if not copy.is_blocked and not copy.mail.is_filed
         ],
@@ -265,6 +262,12 @@ def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
         else copy
         for copy in copies
     ]
+
+
+def is_believed(copy: StoredCopy) -> bool:
+    """Whether its sender becomes known at once; of a copy, if the original was genuine."""
+    original = copy.mail.original
+    return copy.read.is_believed and (original is None or admit.is_genuine(original))
 
 
 def with_sender(tx: Tx, copy: StoredCopy, before: Screening) -> StoredCopy:
@@ -297,9 +300,26 @@ def emit(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
     woken = into_thread.woken((copy.place, copy.mail.now) for copy in copies)
-    told = announce_all(tx, [*woken, *map(to_new_event, ready)], copies[0].mail.base_url)[len(woken) :]
-    yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
+    told, hidden = follow_rules(tx, ready)
+    rung = announce_all(tx, [*woken, *map(to_new_event, told)], copies[0].mail.base_url)[len(woken) :]
+    count_untold(tx, list(map(to_new_event, hidden)))
+    yield from ((copy.number, bells) for copy, bells in zip(told, rung, strict=True))
+    yield from ((copy.number, [event_log.bell(copy.inbox.account_id)]) for copy in hidden)
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
+
+
+def follow_rules(tx: Tx, ready: list[StoredCopy]) -> tuple[list[StoredCopy], list[StoredCopy]]:
+    """Returns the copies that are told to programs, and those that a rule hides from them."""
+    let_in = [
+        LetIn(copy.inbox, copy.document, copy.read.attachments, copy.mail.now, copy.read.size_bytes)
+        for copy in ready
+    ]
+    ruled = apply_all(tx, let_in, ready[0].mail.now if ready else 0)
+    told: list[StoredCopy] = []
+    hidden: list[StoredCopy] = []
+    for copy, found in zip(ready, ruled, strict=True):
+        (hidden if found.is_hidden else told).append(structs.replace(copy, document=found.document))
+    return told, hidden
 
 
 def follow_report(tx: Tx, copy: StoredCopy) -> list[str]:
@@ -341,60 +361,3 @@ def to_examination(copy: StoredCopy) -> Examination:
 def to_new_event(copy: StoredCopy) -> NewEvent:
     inbox, files, now = copy.inbox, copy.read.attachments, copy.mail.now
     return NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
-
-
-def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None, came_to: str) -> Document:
-    read, mail = accepted.read, accepted.read.mail
-    sender, subject = shown_sender(mail), visible(mail.subject)
-    to, cc = [str(shown(each)) for each in mail.to], [str(shown(each)) for each in mail.cc]
-    given_cc = [str(each) for each in mail.cc]
-    document = Document(
-        id=ids.new(ids.MESSAGE, accepted.now),
-        thread_id="" if place is None else place.thread.id,
-        inbox_id=inbox.id,
-        direction=INBOUND,
-        from_addr=sender,
-        to_addr=inbox.address,
-        header_to=", ".join(to),
-        delivery_role=delivery_role(inbox.mailboxes | {came_to}, mail),
-        cc=cc,
-        subject=subject,
-        body_text=mail.body_text,
-        body_html=mail.body_html[:BODY_MAX_CHARACTERS],
-        created_at=to_iso(accepted.now),
-        rfc_message_id=mail.message_id,
-        reply_text=read.reply_text,
-        auth=read.verdicts,
-        automated=read.kind.category != "personal",
-        new_participant=place is not None and place.is_new_participant,
-        codes=read.codes,
-        links=[link.url for link in read.link_details],
-        link_details=read.link_details,
-        category=read.kind.category,
-        auto_replyable=read.kind.auto_replyable and not is_calendar_answer(read),
-        calendar=read.calendar or UNSET,
-        parse_error=mail.parse_error or UNSET,
-        analysis="failed" if read.failed else UNSET,
-        subject_raw=UNSET if subject == mail.subject else mail.subject,
-        from_addr_raw=UNSET if sender == mail.from_addr else mail.from_addr,
-        header_to_raw=UNSET if ", ".join(to) == mail.header_to else mail.header_to,
-        cc_raw=UNSET if cc == given_cc else given_cc,
-        delivered_to=came_to or UNSET,
-    )
-    if (original := accepted.original) is not None:
-        return structs.replace(
-            document, auth=original.auth, verdict=original.verdict, signals=original.signals
-        )
-    return document if read.findings is None else screening.judged(document, read.findings)
-
-
-def shown_sender(mail: ParsedMail) -> str:
-    """A sender without a readable address is shown as plain text."""
-    if mail.from_addr.isascii():
-        return mail.from_addr
-    return str(shown(parse_list(mail.from_addr)[0])) if mail.from_address else visible(mail.from_addr)
-
-
-def is_calendar_answer(read: ReadMail) -> bool:
-    """Whether it only accepts or declines an invitation: nothing that a program could answer."""
-    return read.calendar is not None and (read.calendar.method or "").lower() == "reply"

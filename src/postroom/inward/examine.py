@@ -9,11 +9,13 @@ from msgspec import UNSET, Struct, structs
 from postroom import log
 from postroom.accounts.people import own_letters
 from postroom.errors import is_passing
-from postroom.events.announce import announce
+from postroom.events import event_log
+from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, screening
 from postroom.inward.mails import UNKNOWN_PEER
+from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.screening import Screening
 from postroom.mailbox import (
     attachments,
@@ -316,7 +318,11 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         if document.auth.dmarc == "pass":
             correspondents.mark_verified(tx, inbox.id, sender_of(document), now)
         screening.record_name(tx, sender_of(document), document)
-    news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
+    ruled = apply_all(tx, [LetIn(inbox, document, found.attachments, message.created_at)], now)[0]
+    news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, ruled.document, found.attachments, now)
+    if ruled.is_hidden:
+        count_untold(tx, [news])
+        return [event_log.bell(inbox.account_id)]
     return announce(tx, news, base_url)
 
 

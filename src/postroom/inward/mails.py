@@ -140,7 +140,8 @@ class AcceptedMail(Struct, frozen=True):
     about: About | None = None  # the sent mail that the report is proven to be about
     envelope: bytes | None = None  # as IMAP writes it, if the server has mail programs
     is_filed: bool = False  # by a mail client or an import: nobody becomes known by it
-    original: Document | None = None  # of filed mail: the message that was received with the same bytes
+    # The message that was received with the same bytes: of filed mail, and of a copy that a rule makes.
+    original: Document | None = None
 
     @property
     def is_imported(self) -> bool:

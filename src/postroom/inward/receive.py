@@ -14,9 +14,10 @@ from postroom.errors import is_passing
 from postroom.inward import screening
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
-from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
+from postroom.inward.deposit import deposit
 from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
 from postroom.inward.mails import AcceptedMail, Arrival, Origin, ReadMail
+from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Verdicts

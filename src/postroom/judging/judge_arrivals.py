@@ -67,6 +67,16 @@ class Judge(Struct):
         await self._judge_all(wanted)
         return max([since, *(each.created_at for each in told)])
 
+    async def ask_about(self, message_id: str) -> bool:
+        """Asks because a rule wants it. False if it may not be asked now."""
+        if message_id in self.seen:
+            return True
+        if not self._may_ask():
+            return False
+        self._remember(message_id)
+        await self._judge(message_id)
+        return True
+
     def _remember(self, message_id: str) -> None:
         self.seen[message_id] = None
         if len(self.seen) > REMEMBERED:

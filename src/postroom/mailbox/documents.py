@@ -21,6 +21,8 @@ AS_GIVEN = "As it came, if it has invisible characters, which the other leaves o
 ANOTHER_ADDRESS = "The alias or other address of the inbox that the email came to, if not its own."
 AS_IT_CAME = "The message that this one redirects unchanged, still from its author."
 NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
+RULED = "The rules that matched it when it came, and what they did."
+COPIED = "The message of another inbox that a rule copied here."
 COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
 # Lists read an outline of documents that are larger as JSON; `0144_outlines.sql` has the number too.
@@ -71,6 +73,23 @@ class Signal(Struct, frozen=True):
     weight: int
     reason: str
     excerpt: str
+
+
+class RuleStep(Struct, rename="camel", frozen=True):
+    """What an action of a rule did; `reason` says why not. `messageId` is what it sent or copied."""
+
+    type: str
+    outcome: Literal["done", "queued", "skipped", "failed"]
+    reason: str | UnsetType = UNSET
+    message_id: str | UnsetType = UNSET
+
+
+class RuleTrace(Struct, frozen=True):
+    """A rule that matched the message, and what it did."""
+
+    id: str
+    name: str
+    actions: list[RuleStep]
 
 
 class Appointment(Struct, rename="camel", frozen=True):
@@ -133,6 +152,8 @@ class Document(Struct, rename="camel", frozen=True):
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
     analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
+    rules: Annotated[list[RuleTrace], Meta(description=RULED)] | UnsetType = UNSET
+    copied_from: Annotated[str, Meta(description=COPIED)] | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # the sender's own, never sent
     bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
     reply_to: str | UnsetType | None = UNSET

@@ -16,12 +16,11 @@ from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Limit, Offset, Timestamp, Truncated, show_item
 from postroom.inward import admit, examine
-from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
+from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads, trash
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
-from postroom.operations.folders import trash
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Decision
 from postroom.outward.send_stages import parse_moment, require_ahead

@@ -293,8 +293,9 @@ def put_into_threads(tx: Tx, new: list[Ready]) -> None:
         if not each.starts_thread:
             thread = joined[each.thread.id]
             digest = thread_digests.append(thread.digest, digests[each.document.id])
+            is_read = thread.is_read or not each.submission.order.keeps_unread
             joined[thread.id] = threads.add_message(
-                tx, thread, is_read=True, now=each.submission.now, digest=digest
+                tx, thread, is_read=is_read, now=each.submission.now, digest=digest
             )
 
 

@@ -26,6 +26,7 @@ OF_AN_ACCOUNT = (
     ("letters", "id"),
     ("notifications", "id"),
     ("feedback", "id"),
+    ("rules", "id"),
 )
 
 

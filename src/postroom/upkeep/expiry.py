@@ -15,6 +15,7 @@ from postroom.upkeep.deletion import delete_all
 EVENT_LIFETIME = limits.EVENTS_DAYS * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
+REPLY_LIFETIME = 2 * DAY
 CODE_REMEMBERED = DAY  # within this time after its end, a code used again ends its grant
 
 EXPIRING = (
@@ -51,6 +52,8 @@ EXPIRING = (
     ("file_links", "id", "expires_at", 0),
     ("shown_links", "token_hash", "shown_at", audit.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
+    ("rule_matches", "rule_id, message_id", "matched_at", EVENT_LIFETIME),
+    ("rule_replies", "inbox_id, address, day", "day", REPLY_LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),
 )
 

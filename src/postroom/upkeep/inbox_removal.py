@@ -13,6 +13,7 @@ OF_A_SCOPE = ("policies", "policy_rules", "pauses")
 OF_AN_INBOX = (
     *(("handovers", "content_hash"), ("correspondents", "address"), ("templates", "id")),
     *(("contacts", "address"), ("contact_words", "word"), ("uncounted_contacts", "inbox_id")),
+    *(("rule_tasks", "id"), ("rule_replies", "address")),
 )
 
 
@@ -30,7 +31,8 @@ def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
     if (blobs := drafts.remove_of_inbox(tx, inbox_id, rows)) is not None:
         return blobs
     if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
-        tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
+        for table in ("webhooks", "rules"):
+            tx.run(f"delete from {table} where owner = :inbox_id", inbox_id=inbox_id)
         for table in ("folders", "folder_inboxes", "file_links"):
             tx.run(f"delete from {table} where inbox_id = :inbox_id", inbox_id=inbox_id)
         for table in OF_A_SCOPE:

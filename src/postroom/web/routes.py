@@ -22,6 +22,7 @@ from postroom.operations import (
     notifications,
     pods,
     policies,
+    rules,
     suppressions,
     templates,
     threads,
@@ -35,6 +36,7 @@ from postroom.web.api import connections as connection_checks
 from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, search, send
 from postroom.web.api import domains as domain_checks
 from postroom.web.api import messages as downloads
+from postroom.web.api import rules as rule_trials
 from postroom.web.api import webhooks as webhook_posts
 from postroom.web.api.connections import require_allowed_relays, require_allowed_targets
 from postroom.web.api.domains import make_dkim_key
@@ -335,6 +337,12 @@ ROUTES = (
     post("/v1/policy/rules", policies.add_policy_rule, POD, MANAGING, 201, MISSING),
     delete("/v1/policy/rules/{rule_id}", policies.delete_policy_rule, POD, MANAGING, 204),
     get("/v1/policy/audit", policies.list_policy_audit, SCOPED, READING, 200, MISSING),
+    get("/v1/rules", rules.list_rules, SCOPED, READING, 200, MISSING),
+    post("/v1/rules", rules.create_rule, POD, MANAGING, 201, MISSING),
+    post("/v1/rules/test", rule_trials.try_rule, SCOPED, READING),
+    get("/v1/rules/{rule_id}", rules.get_rule, SCOPED, READING),
+    patch("/v1/rules/{rule_id}", rules.change_rule, POD, MANAGING),
+    delete("/v1/rules/{rule_id}", rules.delete_rule, POD, MANAGING, 204),
     get("/v1/audit", audit_log.list_audit, POD, MANAGING, 200, MISSING),
     get("/health", public.health, PUBLIC, NOTHING),
     get("/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),

@@ -53,6 +53,7 @@ from postroom_client.results import (
     InboxSecret,
     InvitationBody,
     ListedWebhook,
+    MailRule,
     Me,
     Message,
     Note,
@@ -64,6 +65,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Retried,
+    RuleAction,
     SavedSearch,
     SearchPage,
     Sent,
@@ -72,6 +74,7 @@ from postroom_client.results import (
     Template,
     Thread,
     ThreadMessages,
+    TriedRule,
     Usage,
     User,
     Webhook,
@@ -1766,6 +1769,93 @@ def list_policy_audit(
             }
         ),
     )
+
+
+def list_rules(
+    *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+) -> Call[Page[MailRule]]:
+    """List the rules of the account, a pod or an inbox, in their order."""
+    return Call(
+        "GET",
+        "/v1/rules",
+        decoded(Page[MailRule]),
+        query=present(
+            {"inboxId": inbox_id, "podId": pod_id, "limit": unless(limit, 100), "offset": unless(offset, 0)}
+        ),
+    )
+
+
+def create_rule(
+    name: str,
+    query: str,
+    actions: Sequence[RuleAction | Mapping[str, Any]],
+    *,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+    stop: bool = False,
+    enabled: bool = True,
+    position: int | None = None,
+) -> Call[MailRule]:
+    """Add a rule for email that comes in; the query says for which inbox or pod."""
+    return Call(
+        "POST",
+        "/v1/rules",
+        decoded(MailRule),
+        query=present({"inboxId": inbox_id, "podId": pod_id}),
+        json=given(
+            name=name,
+            query=query,
+            actions=repeated(actions),
+            stop=unless(stop, False),
+            enabled=unless(enabled, True),
+            position=position,
+        ),
+        is_repeatable=False,
+    )
+
+
+def try_rule(
+    query: str, *, actions: Sequence[RuleAction | Mapping[str, Any]] = (), inbox_id: str | None = None
+) -> Call[TriedRule]:
+    """Try a rule on the last 1,000 received messages; nothing is changed."""
+    return Call(
+        "POST",
+        "/v1/rules/test",
+        decoded(TriedRule),
+        json=given(query=query, actions=repeated(actions) or None, inboxId=inbox_id),
+        is_repeatable=False,
+    )
+
+
+def get_rule(rule_id: str) -> Call[MailRule]:
+    """Get a rule."""
+    return Call("GET", path("v1", "rules", rule_id), decoded(MailRule))
+
+
+def update_rule(
+    rule_id: str,
+    *,
+    name: str | None = None,
+    query: str | None = None,
+    actions: Sequence[RuleAction | Mapping[str, Any]] | None = None,
+    stop: bool | None = None,
+    enabled: bool | None = None,
+    position: int | None = None,
+) -> Call[MailRule]:
+    """Change a rule; whoever changes what it does answers for what it sends."""
+    return Call(
+        "PATCH",
+        path("v1", "rules", rule_id),
+        decoded(MailRule),
+        json=given(
+            name=name, query=query, actions=repeated(actions), stop=stop, enabled=enabled, position=position
+        ),
+    )
+
+
+def delete_rule(rule_id: str) -> Call[None]:
+    """Delete a rule; what it did stays."""
+    return Call("DELETE", path("v1", "rules", rule_id), nothing)
 
 
 def list_audit(

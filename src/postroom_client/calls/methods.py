@@ -38,6 +38,7 @@ from postroom_client.results import (
     InboxSecret,
     InvitationBody,
     ListedWebhook,
+    MailRule,
     Me,
     Message,
     Note,
@@ -49,6 +50,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Retried,
+    RuleAction,
     SavedSearch,
     SearchPage,
     SearchResult,
@@ -58,6 +60,7 @@ from postroom_client.results import (
     Template,
     Thread,
     ThreadMessages,
+    TriedRule,
     Usage,
     User,
     Webhook,
@@ -1607,6 +1610,93 @@ class BlockingMethods(Protocol):
                 "offset": offset,
             },
         )
+
+    def list_rules(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Page[MailRule]:
+        """List the rules of the account, a pod or an inbox, in their order."""
+        return self.run(calls.list_rules(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset))
+
+    def iter_rules(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Iterator[MailRule]:
+        """List the rules of the account, a pod or an inbox, in their order; each page is asked for when
+        it is wanted.
+        """
+        return paging.each(
+            self.run,
+            calls.list_rules,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    def create_rule(
+        self,
+        name: str,
+        query: str,
+        actions: Sequence[RuleAction | Mapping[str, Any]],
+        *,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+        stop: bool = False,
+        enabled: bool = True,
+        position: int | None = None,
+    ) -> MailRule:
+        """Add a rule for email that comes in; the query says for which inbox or pod."""
+        return self.run(
+            calls.create_rule(
+                name,
+                query,
+                actions,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                stop=stop,
+                enabled=enabled,
+                position=position,
+            )
+        )
+
+    def try_rule(
+        self,
+        query: str,
+        *,
+        actions: Sequence[RuleAction | Mapping[str, Any]] = (),
+        inbox_id: str | None = None,
+    ) -> TriedRule:
+        """Try a rule on the last 1,000 received messages; nothing is changed."""
+        return self.run(calls.try_rule(query, actions=actions, inbox_id=inbox_id))
+
+    def get_rule(self, rule_id: str) -> MailRule:
+        """Get a rule."""
+        return self.run(calls.get_rule(rule_id))
+
+    def update_rule(
+        self,
+        rule_id: str,
+        *,
+        name: str | None = None,
+        query: str | None = None,
+        actions: Sequence[RuleAction | Mapping[str, Any]] | None = None,
+        stop: bool | None = None,
+        enabled: bool | None = None,
+        position: int | None = None,
+    ) -> MailRule:
+        """Change a rule; whoever changes what it does answers for what it sends."""
+        return self.run(
+            calls.update_rule(
+                rule_id,
+                name=name,
+                query=query,
+                actions=actions,
+                stop=stop,
+                enabled=enabled,
+                position=position,
+            )
+        )
+
+    def delete_rule(self, rule_id: str) -> None:
+        """Delete a rule; what it did stays."""
+        return self.run(calls.delete_rule(rule_id))
 
     def list_audit(
         self,
@@ -3338,6 +3428,93 @@ class AwaitedMethods(Protocol):
                 "offset": offset,
             },
         )
+
+    async def list_rules(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Page[MailRule]:
+        """List the rules of the account, a pod or an inbox, in their order."""
+        return await self.run(calls.list_rules(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset))
+
+    def iter_rules(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> AsyncIterator[MailRule]:
+        """List the rules of the account, a pod or an inbox, in their order; each page is asked for when
+        it is wanted.
+        """
+        return paging.async_each(
+            self.run,
+            calls.list_rules,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    async def create_rule(
+        self,
+        name: str,
+        query: str,
+        actions: Sequence[RuleAction | Mapping[str, Any]],
+        *,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+        stop: bool = False,
+        enabled: bool = True,
+        position: int | None = None,
+    ) -> MailRule:
+        """Add a rule for email that comes in; the query says for which inbox or pod."""
+        return await self.run(
+            calls.create_rule(
+                name,
+                query,
+                actions,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                stop=stop,
+                enabled=enabled,
+                position=position,
+            )
+        )
+
+    async def try_rule(
+        self,
+        query: str,
+        *,
+        actions: Sequence[RuleAction | Mapping[str, Any]] = (),
+        inbox_id: str | None = None,
+    ) -> TriedRule:
+        """Try a rule on the last 1,000 received messages; nothing is changed."""
+        return await self.run(calls.try_rule(query, actions=actions, inbox_id=inbox_id))
+
+    async def get_rule(self, rule_id: str) -> MailRule:
+        """Get a rule."""
+        return await self.run(calls.get_rule(rule_id))
+
+    async def update_rule(
+        self,
+        rule_id: str,
+        *,
+        name: str | None = None,
+        query: str | None = None,
+        actions: Sequence[RuleAction | Mapping[str, Any]] | None = None,
+        stop: bool | None = None,
+        enabled: bool | None = None,
+        position: int | None = None,
+    ) -> MailRule:
+        """Change a rule; whoever changes what it does answers for what it sends."""
+        return await self.run(
+            calls.update_rule(
+                rule_id,
+                name=name,
+                query=query,
+                actions=actions,
+                stop=stop,
+                enabled=enabled,
+                position=position,
+            )
+        )
+
+    async def delete_rule(self, rule_id: str) -> None:
+        """Delete a rule; what it did stays."""
+        return await self.run(calls.delete_rule(rule_id))
 
     async def list_audit(
         self,

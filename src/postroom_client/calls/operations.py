@@ -1242,6 +1242,52 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
     ),
+    "list_rules": (
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=100, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "create_rule": (
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
+        Parameter("name", "text", help="A name.", is_required=True),
+        Parameter(
+            "query", "text", help="A search: the rule is for the email that it finds.", is_required=True
+        ),
+        Parameter(
+            "stop",
+            "flag",
+            help="true: rules behind it are left out for email that it matches.",
+            default=False,
+        ),
+        Parameter("enabled", "flag", default=True),
+        Parameter(
+            "position", "integer", help="Among the rules of its level, from 0.", minimum=0, maximum=100
+        ),
+    ),
+    "try_rule": (
+        Parameter(
+            "query", "text", help="A search: the rule is for the email that it finds.", is_required=True
+        ),
+        Parameter("inbox_id", "text", help="Only email of this inbox."),
+    ),
+    "get_rule": (Parameter("rule_id", "text", help="Id of the rule.", is_required=True),),
+    "update_rule": (
+        Parameter("rule_id", "text", help="Id of the rule.", is_required=True),
+        Parameter("name", "text", help="A name."),
+        Parameter("query", "text", help="A search: the rule is for the email that it finds."),
+        Parameter("stop", "switch", help="true: rules behind it are left out for email that it matches."),
+        Parameter("enabled", "switch", help="false switches it off."),
+        Parameter(
+            "position", "integer", help="Among the rules of its level, from 0.", minimum=0, maximum=100
+        ),
+    ),
+    "delete_rule": (Parameter("rule_id", "text", help="Id of the rule.", is_required=True),),
     "list_audit": (
         Parameter("since", "moment", help="Such as 2026-11-14T10:05:00Z."),
         Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),

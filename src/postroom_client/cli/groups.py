@@ -25,6 +25,7 @@ GROUPS = {
         "approvals": "Sends that wait for approval.",
         "budget": "How much an inbox or a key may send, within the server's limits.",
         "policy": "Who may write to, and be written to by, the account, a pod or an inbox.",
+        "rules": "What is done with email that comes in.",
         "pods": "Tenants of the account, each with inboxes, domains and keys of its own.",
         "keys": "Keys of the account and of its pods.",
         "users": "People of the account: invited, with a role, and removed.",

@@ -16,20 +16,41 @@ MAX_CHARS = 512
 MAX_TERMS = 32
 
 Field = Literal["", "subject", "from", "to", "scope"]  # scope is internal: no query can name it
-FilterName = Literal["label", "assignee", "in", "has", "is", "category", "before", "after"]
+FilterName = Literal[
+    "label",
+    "assignee",
+    "in",
+    "has",
+    "is",
+    "category",
+    "verdict",
+    "auth",
+    "header",
+    "larger",
+    "smaller",
+    "before",
+    "after",
+]
 
 VALUES = {
-    "has": ("attachment",),
-    "is": ("unread", "sent", "failed", "held", "flagged", "blocked", "snoozed", "done"),
+    "has": ("attachment", "file"),
+    "is": ("unread", "sent", "failed", "held", "flagged", "blocked", "snoozed", "done", "first"),
     "category": CATEGORIES,
+    "verdict": ("clean", "suspicious", "malicious"),
+    "auth": ("pass", "fail", "none", "temperror", "permerror"),
 }
 
+
 _ITEM = re.compile(
-    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|assignee|in|has|is|category|before|after):)?"
+    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|assignee|in|has|is|category|verdict|auth|size|header"
+    r"|list-id|before|after):)?"
     r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]*))(?P<star>\**)',
     re.IGNORECASE,
 )
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SIZE = re.compile(r"([<>])([0-9]{1,9})(|b|k|kb|m|mb)", re.IGNORECASE)
+_BYTES = {"": 1, "k": 1024, "m": 1024 * 1024}
+_HEADER = re.compile(r"[!-9;<>-~]{1,76}(?:=.+)?")  # RFC 5322 section 2.2: no colon in a name
 _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -124,8 +145,17 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
             return term
         case "before" | "after":
             return Condition(name, _day(name, value), is_negated)
-        case "has" | "is" | "category":
+        case "has":
+            _known(name, value)
+            return Condition(name, "attachment", is_negated)
+        case "is" | "category" | "verdict" | "auth":
             return Condition(name, _known(name, value), is_negated)
+        case "size":
+            return _size(value, is_negated)
+        case "header":
+            return Condition(name, _header(value), is_negated)
+        case "list-id":
+            return Condition("header", f"list-id={_storable(name, value).lower()}", is_negated)
         case "label" | "in" | "assignee":
             return Condition(name, _storable(name, value), is_negated)
     raise AssertionError(f"the pattern knows no {name}")
@@ -148,6 +178,24 @@ def _day(name: str, value: str) -> int:
     except ValueError:
         raise InvalidQuery(f"{name}: needs a day such as {name}:2026-01-31.") from None
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def _size(value: str, is_negated: bool) -> Condition:
+    found = _SIZE.fullmatch(value)
+    if found is None:
+        raise InvalidQuery("size: takes more or less than a size, such as size:>5mb or size:<20kb.")
+    size = int(found[2]) * _BYTES[found[3].lower()[:1].replace("b", "")]
+    return Condition("larger" if found[1] == ">" else "smaller", size, is_negated)
+
+
+def _header(value: str) -> str:
+    """A field's name, and with `=` a text that it must contain."""
+    found = _HEADER.fullmatch(value.strip())
+    if found is None or _UNSTORABLE.search(value):
+        raise InvalidQuery(
+            'header: takes the name of a field, or a name and a text, such as header:"x-priority=1".'
+        )
+    return value.strip().lower()
 
 
 def _known(name: str, value: str) -> str:

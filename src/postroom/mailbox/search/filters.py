@@ -24,6 +24,9 @@ FLAGS: dict[tuple[str, str | int], str] = {
 }
 DAYS = ("before", "after")
 IN_NEW_ENTRIES = (*DAYS, "category")  # entries of an index that is being rebuilt may lack them
+_SIZE = "(select size_bytes from raw_mails where raw_mails.message_id = messages.id)"
+# These are in no column: they are read from the message.
+READ = frozenset(("verdict", "auth", "header"))
 CONDITIONS: dict[str | int, str] = {
     "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
     "assignee": "exists (select 1 from threads where threads.id = messages.thread_id"
@@ -40,6 +43,11 @@ CONDITIONS: dict[str | int, str] = {
     "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
     "blocked": "messages.direction = 'blocked'",
     "category": "coalesce(messages.category, '') = :value",
+    "larger": f"{_SIZE} > :value",
+    "smaller": f"{_SIZE} < :value",
+    "first": "messages.direction = 'inbound' and not exists (select 1 from messages as earlier"
+    " where earlier.inbox_id = messages.inbox_id and earlier.from_address = messages.from_address"
+    " and earlier.direction = 'inbound' and earlier.id < messages.id)",
     "before": "messages.created_at < :value",
     "after": "messages.created_at >= :value",
 }
@@ -108,13 +116,18 @@ def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[s
 
 
 def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, object]]:
-    """An SQL condition over `messages` and `inboxes` for each group of filters, and its parameters."""
+    """An SQL condition over `messages` and `inboxes` for each group of filters, and its parameters.
+
+    Groups for which the message must be read are left to `message_facts.passing`.
+    """
     sql, params = "", dict[str, object]()
     for group in groups:
+        if is_read(group):
+            continue
         parts = []
         for each in group:
             name = f"filter_{len(params)}"
-            condition = CONDITIONS[_kind(each)]
+            condition = CONDITIONS[kind_of(each)]
             parts.append(f"{'not ' if each.is_negated else ''}({condition.replace(':value', f':{name}')})")
             if ":value" in condition:
                 params[name] = _comparable(each)
@@ -122,7 +135,8 @@ def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, ob
     return sql, params
 
 
-def _kind(filter_: Condition) -> str | int:
+def kind_of(filter_: Condition) -> str | int:
+    """The name under which a filter is known in CONDITIONS."""
     return filter_.value if filter_.name == "is" else filter_.name
 
 
@@ -132,11 +146,16 @@ def _comparable(filter_: Condition) -> str | int:
     return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()
 
 
+def is_read(group: Sequence[Condition]) -> bool:
+    """Whether a group asks for what only the message itself says."""
+    return any(each.name in READ for each in group)
+
+
 def find_few(tx: Tx, scope: Scope, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
     """The index entries that can match at all, if they are few."""
     for group in groups:
         if any(
-            each.is_negated or not each.value or _kind(each) not in (THREADS | MESSAGES) for each in group
+            each.is_negated or not each.value or kind_of(each) not in (THREADS | MESSAGES) for each in group
         ):
             continue
         found = [_find_few(tx, scope, each) for each in group]
@@ -146,14 +165,14 @@ def find_few(tx: Tx, scope: Scope, groups: Sequence[Sequence[Condition]]) -> lis
 
 
 def _find_few(tx: Tx, scope: Scope, filter_: Condition) -> list[int] | None:
-    if _kind(filter_) in MESSAGES:
+    if kind_of(filter_) in MESSAGES:
         return _find_few_messages(tx, scope, filter_)
     column, value = _place(scope)
-    threads = f"{THREADS[_kind(filter_)]} and {column} = :place"
+    threads = f"{THREADS[kind_of(filter_)]} and {column} = :place"
     params: dict[str, object] = {"place": value}
     if filter_.name in ("label", "assignee"):
         params["value"] = _comparable(filter_)
-    if _kind(filter_) == "flagged":
+    if kind_of(filter_) == "flagged":
         params["account_id"] = scope.account_id
     if tx.one(f"select 1 as found from {threads} limit 1 offset :few", few=FEW, **params):
         return None
@@ -172,7 +191,7 @@ def _find_few_messages(tx: Tx, scope: Scope, filter_: Condition) -> list[int] | 
     column, value = _place(scope)
     if filter_.value == "failed" and column == "inbox_id":
         column = "id"
-    wanted = MESSAGES[_kind(filter_)].format(place=column)
+    wanted = MESSAGES[kind_of(filter_)].format(place=column)
     rows = tx.all(
         f"select doc from ({wanted} limit :most) as wanted join search_documents"
         " on search_documents.message_id = wanted.message_id",

@@ -11,7 +11,7 @@ from postroom.limits import PAGE_BYTES
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import contents, filters, index_upkeep, indexing, latecomers
+from postroom.mailbox.search import contents, filters, index_upkeep, indexing, latecomers, message_facts
 from postroom.mailbox.search.latecomers import Latecomer
 from postroom.processes.analysis import Analysis
 from postroom.storage.database import Overdue, Row, Tx, one_of
@@ -256,13 +256,14 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
     """
     passing: list[Row] = []
     condition, params = filters.conditions(question.query.filters)
+    to_read = list(filter(filters.is_read, question.query.filters))
     if not question.with_trash:
         condition += " and messages.is_trashed = 0"
     if place is not None:
         condition, params = f"{condition}{place.condition}{IN_ORDER}", params | place.params
     for start in range(0, len(docs), ROWS_TOGETHER):
         is_wanted, wanted = one_of("search_documents.doc", docs[start : start + ROWS_TOGETHER])
-        passing += tx.all(
+        rows = tx.all(
             "select search_documents.doc, message_id, messages.created_at, inboxes.account_id,"
             " inboxes.pod_id, messages.inbox_id from search_documents"
             " join messages on messages.id = message_id join inboxes on inboxes.id = messages.inbox_id"
@@ -270,6 +271,7 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
             **wanted,
             **params,
         )
+        passing += message_facts.passing(tx, rows, to_read)
     scope = question.scope
     return [row for row in passing if scope.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
 
@@ -305,12 +307,14 @@ def answers(tx: Tx, asked: Query, message: Message) -> bool:
     """Whether one message matches a query, checked without the index: it may be too new for that."""
     condition, params = filters.conditions(asked.filters)
     is_passing = tx.one(
-        "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
+        "select messages.id as message_id from messages join inboxes on inboxes.id = messages.inbox_id"
         f" where messages.id = :id{condition}",
         id=message.id,
         **params,
     )
-    if is_passing is None:
+    if is_passing is None or not message_facts.passing(
+        tx, [is_passing], list(filter(filters.is_read, asked.filters))
+    ):
         return False
     mail = contents.read(tx, message)
     return Analysis().run("search", False, lambda: snippet.holds(asked, mail))

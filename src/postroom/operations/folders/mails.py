@@ -12,7 +12,7 @@ from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
 from postroom.errors import BadRequest, NotFound
 from postroom.inward import admit, into_thread
-from postroom.mailbox import drafts, inboxes, labels, messages, threads
+from postroom.mailbox import drafts, inboxes, labels, messages, threads, trash
 from postroom.mailbox.documents import Document
 from postroom.mailbox.draft_mail import ReadDraft
 from postroom.mailbox.drafts import KeptDraft, KeptFile
@@ -21,7 +21,6 @@ from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEY
 from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
-from postroom.operations.folders import trash
 from postroom.operations.folders.names import SHOWN, FolderRefused, require, require_folder
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from postroom.accounts.keys import Caller
 from postroom.clock import to_mail_date
 from postroom.errors import NotRedirectable
-from postroom.inward.deposit import BODY_MAX_CHARACTERS
+from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -43,9 +43,17 @@ class Redirected(Struct, frozen=True):
 
 
 async def redirect_mail(
-    resources: Resources, caller: Caller, message_id: str, to: Sequence[Address], key: str
+    resources: Resources,
+    caller: Caller,
+    message_id: str,
+    to: Sequence[Address],
+    key: str,
+    has_loop_mark: bool = False,
 ) -> SendAnswer:
-    """Follows the rules of any other send. The envelope sender is ours, so that bounces come here."""
+    """Follows the rules of any other send. The envelope sender is ours, so that bounces come here.
+
+    With a mark against loops, a rule knows the email if it comes back.
+    """
     now = resources.now()
     said = idempotency.hash_request(b"redirect", message_id.encode(), *(str(each).encode() for each in to))
     found = await resources.db.read(look_up, caller, message_id, key, said, now)
@@ -53,7 +61,9 @@ async def redirect_mail(
         return found
     came = await raw_mails.read(resources, message_id, with_trace=True)
     allowed = resources.config.allowed_headers
+    came = loop_mark(found.inbox) + came if has_loop_mark else came
     order, letter = await pools.COMPOSING.run(prepare, found, came, tuple(to), key, said, allowed, now)
+    order = structs.replace(order, keeps_unread=has_loop_mark)
     return await submit_letter(resources, caller, order, Context(found.inbox, found.thread), letter)
 
 
@@ -69,6 +79,10 @@ def look_up(
     require_redirectable(message, document)
     thread = threads.get(tx, caller.scope, message.thread_id)
     return Redirected(message, document, inbox, thread)
+
+
+def loop_mark(inbox: Inbox) -> bytes:
+    return compose.header("X-Loop", compose.mailbox_list("to", [inbox.address]))
 
 
 def require_redirectable(message: Message, document: Document) -> None:

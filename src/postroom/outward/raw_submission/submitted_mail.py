@@ -16,7 +16,7 @@ from postroom import limits
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
 from postroom.inward import into_thread
-from postroom.inward.deposit import BODY_MAX_CHARACTERS
+from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
 from postroom.outward.send import look_up, submit_letter, to_files

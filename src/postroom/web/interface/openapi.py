@@ -40,6 +40,7 @@ TAGS = {
     "pause": "Stopping all sending for a while.",
     "pods": "Tenants of the account.",
     "policy": "Who may write, and who may be written to.",
+    "rules": "What is done with email that comes in.",
     "search": "Finding mail.",
     "server": "The server itself.",
     "suppressions": "Addresses that get no more mail.",

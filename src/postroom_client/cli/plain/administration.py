@@ -3,6 +3,7 @@
 from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.accounts import shown
+from postroom_client.cli.mailbox import rules
 from postroom_client.cli.outward import approvals
 from postroom_client.cli.plain.rows import Plain
 
@@ -13,6 +14,45 @@ POD = ("id", "client_id", "name")
 USER = ("id", "email", "name", "role", "pods pod_ids", "state", "invitation invitation_url")
 
 SENDING_RULES = (
+    Plain(
+        "rules list",
+        "list_rules",
+        "List the rules of the account, a pod or an inbox, in their order.",
+        columns=("id", "name", "query", "on enabled", "matches", "why disabled_reason"),
+        empty="No rule here. Add one: postroom rules create NAME SEARCH --do label=NAME",
+    ),
+    Plain("rules get", "get_rule", "Show a rule.", show=rules.show),
+    Plain(
+        "rules enable",
+        "update_rule",
+        "Switch a rule on.",
+        show=rules.show,
+        options=(),
+        fixed={"enabled": True},
+    ),
+    Plain(
+        "rules disable",
+        "update_rule",
+        "Switch a rule off.",
+        show=rules.show,
+        options=(),
+        fixed={"enabled": False},
+    ),
+    Plain(
+        "rules move",
+        "update_rule",
+        "Move a rule to another place of its level, from 0.",
+        show=rules.show,
+        arguments=("rule_id", "position"),
+        options=(),
+    ),
+    Plain(
+        "rules delete",
+        "delete_rule",
+        "Delete a rule; what it did stays.",
+        confirm="Delete {rule_id}?",
+        done="{rule_id} is deleted.",
+    ),
     Plain(
         "approvals list",
         "list_approvals",

@@ -1,0 +1,1 @@
+"""Rules for email that comes in: which match, and what they do."""
