@@ -78,6 +78,7 @@ async def test_the_description_lists_every_route_and_every_type_that_it_refers_t
     assert set(inbox["properties"]) == {
         "id",
         "address",
+        "clientId",
         "displayName",
         "createdAt",
         "webhookUrl",

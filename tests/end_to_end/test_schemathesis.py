@@ -40,7 +40,7 @@ include-name = [
   "PATCH /v1/messages/{message_id}", "POST /v1/users", "PATCH /v1/users/{user_id}", "POST /v1/connections",
   "PATCH /v1/connections/{connection_id}", "POST /v1/webhooks", "PATCH /v1/webhooks/{webhook_id}",
   "PUT /v1/notifications", "PATCH /v1/domains/{domain_id}", "PATCH /v1/threads/{thread_id}",
-  "POST /v1/feedback", "POST /v1/uploads",
+  "POST /v1/feedback", "POST /v1/uploads", "POST /v1/inboxes/{inbox_id}/aliases",
 ]
 checks.positive_data_acceptance.enabled = false
 

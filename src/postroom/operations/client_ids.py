@@ -14,6 +14,7 @@ _visible = re.compile(rf"[!-~]{{1,{VISIBLE_CHARACTERS}}}")
 OwnId = Annotated[
     str,
     Meta(
+        max_length=VISIBLE_CHARACTERS,
         description="An id of your own: the same one again returns what is there (200), unchanged.",
         extra_json_schema={"pattern": f"^{_visible.pattern}$"},
     ),
