@@ -17,7 +17,19 @@ FOLDERS = sorted({path.parent for room in (SOURCE, CLIENT, LIBRARY) for path in 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
     ["limits"],
-    ["value_errors", "ids", "clock", "errors", "setting_values", "config", "log", "fields", "processes"],
+    [
+        "value_errors",
+        "ids",
+        "clock",
+        "errors",
+        "setting_values",
+        "config",
+        "log",
+        "traces",
+        "tracing",
+        "fields",
+        "processes",
+    ],
     ["net"],
     ["storage"],
     ["resources"],

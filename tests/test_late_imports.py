@@ -6,7 +6,7 @@ import sys
 # Passkeys, and single sign-on: most servers start without either.
 LATE = {"webauthn", "joserfc", "cbor2", "asn1crypto", "OpenSSL"}
 # What a process may never need: it neither signs nor verifies before there is mail to sign or verify.
-NEVER = {"cryptography", "prometheus_client", "mcp", "pydantic"}
+NEVER = {"cryptography", "prometheus_client", "mcp", "opentelemetry", "pydantic"}
 # Each is loaded with the first file of its kind.
 READERS = {
     "postroom_mail.files.letter",

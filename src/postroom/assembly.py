@@ -45,7 +45,7 @@ from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
-from postroom.operator_services import start_acme, start_rules
+from postroom.operator_services import open_tracing, start_acme, start_rules
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
@@ -195,7 +195,8 @@ async def open_resources(
     stack.push_async_callback(db.close)
     stack.push_async_callback(resolver.close)
     stopping, loops = asyncio.Event(), LoopSupervisor(clock)
-    resources = Resources(config, db, open_blobs(config), clock, resolver, stopping, loops=loops)
+    tracing, blobs = await open_tracing(stack, config), open_blobs(config)
+    resources = Resources(config, db, blobs, clock, resolver, stopping, loops=loops, tracing=tracing)
     await require_one_store(resources)
     run(stack, resources, "one store", partial(keep_store, resources))
     return resources

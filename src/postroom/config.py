@@ -85,6 +85,7 @@ class Config(Struct, frozen=True):
     oidc_client_secret: str
     oidc_role: str  # of people without an invitation; "" refuses them
     judge_url: str  # asked about received mail; "" for none
+    otel_url: str  # the collector that gets spans; "" for none
     judge_key: str
     judge_model: str
     judge_seconds: int  # how long an answer may take
@@ -282,6 +283,7 @@ SETTINGS = (
     Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", read.text, "Client id at that provider."),
     Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", read.text, "Its secret."),
     Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Role of people not invited."),
+    Setting("POSTROOM_OTEL", "otel_url", "", read.collector_url, "A collector of OpenTelemetry (OTLP)."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "Your own judge of mail: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", read.text, "The model of a chat endpoint."),

@@ -8,14 +8,17 @@ from postroom.certificates.challenge_server import start_challenge_server
 from postroom.certificates.in_use import CertificatesInUse
 from postroom.certificates.keep_certificates import CertificateKeeper
 from postroom.certificates.wanted import own_names
-from postroom.config import ConfigError
+from postroom.config import Config, ConfigError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.inward.rules import tasks
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
 from postroom.outward import rule_tasks
+from postroom.processes import pools
 from postroom.queue.queue_loop import Queue, run_queue
 from postroom.resources import Resources
+from postroom.tracing import Tracing
+from postroom.tracing import start as start_tracing
 
 if TYPE_CHECKING:
     from postroom.certificates.dns_challenges import DnsChallenges
@@ -50,6 +53,15 @@ def open_dns(resources: Resources, fetcher: HttpCourier) -> "DnsChallenges | Non
     except DnsProviderError as error:
         raise ConfigError("POSTROOM_DNS_TOKEN", error.reason) from error
     return DnsChallenges(provider, resources.resolver)
+
+
+async def open_tracing(stack: contextlib.AsyncExitStack, config: Config) -> Tracing | None:
+    """Without a collector nothing of OpenTelemetry is loaded."""
+    if not config.otel_url:
+        return None
+    tracing = await pools.ONCE.run(start_tracing, config)
+    stack.push_async_callback(pools.ONCE.run, tracing.close)
+    return tracing
 
 
 def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:

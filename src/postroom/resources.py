@@ -12,6 +12,7 @@ from postroom.net.dns import Resolver
 from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Overdue, Tx
+from postroom.tracing import Tracing
 
 __all__ = ["Blobs", "Overdue", "Resources", "Tx"]
 
@@ -64,6 +65,7 @@ class Resources(Struct, frozen=True):
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
     event_translation: EventTranslation = field(default_factory=EventTranslation)
+    tracing: Tracing | None = None  # set where spans are recorded
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

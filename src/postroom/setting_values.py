@@ -251,5 +251,12 @@ def judge_url(name: str, value: str) -> str:
     return value
 
 
+def collector_url(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
+        raise ConfigError(name, "must be a URL such as http://127.0.0.1:4318")
+    return value
+
+
 def text(name: str, value: str) -> str:
     return value

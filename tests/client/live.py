@@ -76,9 +76,9 @@ class Ports:
 
 @contextlib.contextmanager
 def running_server(
-    folder: Path, ports: Ports | None = None, *, ending: signal.Signals = signal.SIGTERM
+    folder: Path, ports: Ports | None = None, *, ending: signal.Signals = signal.SIGTERM, **more: str
 ) -> Iterator[LiveServer]:
-    """Starts again on the same data and ports, when they are given again."""
+    """Starts again on the same data and ports, when they are given again. `more` are settings."""
     ports = ports or Ports.free()
     settings = {
         "POSTROOM_DATA_DIR": str(folder / "data"),
@@ -88,6 +88,7 @@ def running_server(
         "POSTROOM_OUTBOUND": NO_RELAY,
         "POSTROOM_WORKERS": "0",  # a client sees no difference, and half of the start is saved
         "XDG_CONFIG_HOME": str(folder / "server-config"),
+        **more,
     }
     with (folder / "server.log").open("ab") as log:
         process = warm_start.start({**plain_environment(), **settings}, log)

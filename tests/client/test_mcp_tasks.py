@@ -18,12 +18,17 @@ BROWSER: dict[str, Any] = {**TASKS, "elicitation": {"url": {}}}
 
 
 async def ask(
-    api: httpx2.AsyncClient, method: str, params: dict[str, Any], capabilities: dict[str, Any]
+    api: httpx2.AsyncClient,
+    method: str,
+    params: dict[str, Any],
+    capabilities: dict[str, Any],
+    **more: str,
 ) -> dict[str, Any]:
     meta = {
         "io.modelcontextprotocol/protocolVersion": VERSION,
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": capabilities,
+        **more,
     }
     headers = {
         "Accept": "application/json, text/event-stream",

@@ -25,6 +25,7 @@ class CameFrom(TypedDict):
     address: str
     user_agent: str
     asked_at: int | None
+    trace_id: str
 
 
 class Entry(Struct, frozen=True):
@@ -41,6 +42,7 @@ class Entry(Struct, frozen=True):
     created_at: int
     user_agent: str
     asked_at: int | None  # when a person clicked, for what was done later
+    trace_id: str | None  # of the trace that the request belongs to
 
     @classmethod
     def from_row(cls, row: Row) -> "Entry":
@@ -86,6 +88,7 @@ def record(
     minute: int | None = None,
     user_agent: str = "",
     asked_at: int | None = None,
+    trace_id: str = "",
 ) -> None:
     """Called in the transaction of the change. `within` is where it happened: an account, a pod or an inbox.
 
@@ -93,10 +96,10 @@ def record(
     """
     tx.run(
         "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
-        " action, target, before, after, count, minute, created_at, user_agent, asked_at)"
+        " action, target, before, after, count, minute, created_at, user_agent, asked_at, trace_id)"
         " values (:id, :account_id, :pod_id,"
         " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
-        " :minute, :now, :user_agent, :asked_at)"
+        " :minute, :now, :user_agent, :asked_at, :trace_id)"
         " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
         " do update set count = audit.count + 1",
         id=ids.new(ids.AUDIT, now),
@@ -115,6 +118,7 @@ def record(
         now=now,
         user_agent=user_agent[:AGENT_CHARACTERS],
         asked_at=asked_at,
+        trace_id=trace_id or None,
     )
 
 
@@ -136,7 +140,12 @@ def record_by(
 
 def came_from(caller: Caller) -> CameFrom:
     """Where the caller's request came from, and when it was asked for if it is done later."""
-    return CameFrom(address=caller.address, user_agent=caller.user_agent, asked_at=caller.asked_at)
+    return CameFrom(
+        address=caller.address,
+        user_agent=caller.user_agent,
+        asked_at=caller.asked_at,
+        trace_id=caller.trace_id,
+    )
 
 
 def record_refusal(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
+from postroom import traces
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.mailbox import attachments, holds
@@ -26,6 +27,8 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 from postroom_mail.reading.category import Category
 
+TRACED = b'"traceparent":"'
+OF_MESSAGE = "Goes on with the trace (W3C) that the message belongs to."
 BODY, FILE, REPLY = b'"body_text":"', b'"parsedText":"', b'"reply_text":"'
 
 
@@ -103,6 +106,7 @@ class EventMessage(Struct, frozen=True):
     codes: list[str] = []
     calendar: EventCalendar | None = None
     analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
+    traceparent: Annotated[str, Meta(description=OF_MESSAGE)] | UnsetType = UNSET
 
 
 class EventHold(Struct, frozen=True):
@@ -315,7 +319,32 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         codes=document.codes,
         calendar=_calendar(document.calendar) if document.calendar is not UNSET else None,
         analysis=document.analysis,
+        traceparent=_traceparent(document),
     )
+
+
+def _traceparent(document: Document) -> str | UnsetType:
+    if document.trace_id is UNSET:
+        return UNSET
+    return traces.of_message(document.trace_id, document.id, document.direction == INBOUND)
+
+
+def traceparent_of(told: bytes) -> str:
+    """Return the traceparent in the bytes of an event; empty if its message belongs to no trace."""
+    if TRACED not in told:
+        return ""
+    return _traced.decode(told).message.traceparent
+
+
+class _TracedMessage(Struct, frozen=True):
+    traceparent: str = ""
+
+
+class _TracedEvent(Struct, frozen=True):
+    message: _TracedMessage = _TracedMessage()
+
+
+_traced = msgspec.json.Decoder(_TracedEvent)
 
 
 def _calendar(appointment: Appointment) -> EventCalendar:

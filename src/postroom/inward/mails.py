@@ -142,6 +142,7 @@ class AcceptedMail(Struct, frozen=True):
     is_filed: bool = False  # by a mail client or an import: nobody becomes known by it
     # The message that was received with the same bytes: of filed mail, and of a copy that a rule makes.
     original: Document | None = None
+    trace_id: str = ""  # of the trace that begins with it, if spans are recorded
 
     @property
     def is_imported(self) -> bool:

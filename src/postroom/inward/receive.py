@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
+from postroom import traces
 from postroom.accounts.people import own_letters
 from postroom.errors import is_passing
 from postroom.inward import screening
 from postroom.inward.appointment import read_appointment
+from postroom.inward.arrival_spans import record_received
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import deposit
 from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
@@ -129,6 +131,7 @@ async def _store(resources: Resources, read: ReadMail) -> None:
     if not bells:  # all its inboxes have it already: a stored mail always rings
         await raw_mails.remove_blob(resources, accepted.blob)
     analysis.count(read.failed)
+    record_received(resources, [accepted])
     resources.db.ring(*bells)
 
 
@@ -150,7 +153,9 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     is_read_later = any(each.review is not None or each.report_domain for each in read.origin.destinations)
     if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
-    return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about, envelope)
+    trace_id = "" if resources.tracing is None else traces.new_trace()
+    base_url, now = resources.config.base_url, resources.now()
+    return AcceptedMail(read, base_url, now, blob, about, envelope, trace_id=trace_id)
 
 
 def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:

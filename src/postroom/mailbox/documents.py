@@ -121,6 +121,9 @@ class Appointment(Struct, rename="camel", frozen=True):
     join_url: str = ""
 
 
+OF_TRACE = "Of the trace (W3C) that the message belongs to, if it was sent or received in one."
+
+
 class Document(Struct, rename="camel", frozen=True):
     """All of a message that neither changes nor expires."""
 
@@ -154,6 +157,7 @@ class Document(Struct, rename="camel", frozen=True):
     analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
     rules: Annotated[list[RuleTrace], Meta(description=RULED)] | UnsetType = UNSET
     copied_from: Annotated[str, Meta(description=COPIED)] | UnsetType = UNSET
+    trace_id: Annotated[str, Meta(description=OF_TRACE)] | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # the sender's own, never sent
     bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
     reply_to: str | UnsetType | None = UNSET
@@ -171,7 +175,12 @@ class _Texts(Struct, rename="camel", frozen=True):
     reply_text: Raw | UnsetType = UNSET
 
 
+class _Traced(Struct, rename="camel", frozen=True):
+    trace_id: str = ""
+
+
 _texts = msgspec.json.Decoder(_Texts)
+_traced = msgspec.json.Decoder(_Traced)
 
 
 class Texts(Struct, frozen=True):
@@ -187,6 +196,16 @@ def encode(document: Document) -> bytes:
 
 def decode(stored: bytes) -> Document:
     return msgspec.json.decode(stored, type=Document)
+
+
+def trace_of(stored: bytes) -> str:
+    """Return the id of the trace of a stored message; empty if it has none."""
+    return _traced.decode(stored).trace_id
+
+
+def trace_of_message(tx: Tx, message_id: str) -> str:
+    row = tx.one(f"select {COLUMNS} from messages where id = :id", id=message_id)
+    return "" if row is None else trace_of(from_row(row))
 
 
 def outline(document: Document) -> Document:

@@ -37,6 +37,8 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     """`count` is above 1 for what was refused again within the same minute.
 
     `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null.
+    `traceId` is that of
+    the request's `traceparent`, or of the message decided on.
     """
 
     id: str
@@ -52,6 +54,7 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     inbox_id: str | None
     user_agent: str
     requested_at: Timestamp | None
+    trace_id: str | None
 
     @classmethod
     def of(cls, entry: audit.Entry) -> "AuditEntry":

@@ -16,6 +16,7 @@ from postroom.inward.mails import UNKNOWN_PEER, Arrival, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mailbox import attachments, documents, inboxes, messages, raw_mails
 from postroom.mailbox.messages import SENT
+from postroom.outward import spans
 from postroom.outward.courier import (
     DeliveryError,
     MailCourier,
@@ -93,6 +94,8 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     outcome = structs.replace(
         to_outcome(answer, started_at, resources.now()), provider=found.receiver.provider
     )
+    if resources.tracing is not None:
+        spans.record_attempt(resources.tracing, job, outcome, started_at)
     answers = answer.answers if isinstance(answer, Receipt) else ()
     pacing = PaceRules.of(resources.config)
     tried = TriedMail(job, outcome, resources.config.base_url, answers, found, pacing)

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
-from postroom import log
+from msgspec.structs import replace
+
+from postroom import log, traces
 from postroom.clock import SECOND
 from postroom.events import event_log, notifications, webhooks
 from postroom.events.event_log import Event
+from postroom.events.payload import traceparent_of
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
+from postroom.outward import spans
 from postroom.outward.courier import DeliveryError, WebhookCourier, to_outcome
 from postroom.processes import process_metrics
 from postroom.queue import deliveries, outcomes
@@ -61,8 +65,12 @@ async def try_to_post(
 ) -> Outcome:
     """Any exception counts as an attempt, so that nothing is retried for ever."""
     started_at = resources.now()
+    parent, span_id = traces.read(traceparent_of(event.payload)), traces.new_span()
     try:
-        return await post(resources, courier, webhook, event)
+        outcome = await post(resources, courier, webhook, event, span_id)
+        if resources.tracing is not None and parent is not None:
+            spans.record_post(resources.tracing, event.kind, parent, span_id, started_at, outcome)
+        return outcome
     except Exception:
         log.get().exception("an event could not be posted", event_id=event.id)
         ended_at = resources.now()
@@ -70,8 +78,16 @@ async def try_to_post(
         return Outcome(code=None, text="An error on this server.", milliseconds=took, ended_at=ended_at)
 
 
-async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
+async def post(
+    resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event, span_id: str = ""
+) -> Outcome:
     """Posts the event in the webhook's vocabulary, which may give no body or several for one event."""
+    traced = traces.read(traceparent_of(event.payload))
+    if traced is not None:
+        own = span_id if resources.tracing is not None else ""
+        webhook = replace(
+            webhook, headers={**webhook.headers, "traceparent": traces.write(traced[0], own or traced[1])}
+        )
     if not webhook.vocabulary or not event.message_id:  # a test event has no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
     render, now = resources.event_translation.render, resources.now()

@@ -16,7 +16,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
-from postroom.outward import fill_from_message, invitations
+from postroom.outward import fill_from_message, invitations, spans
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.send_stages import (
     ComposedMail,
@@ -82,6 +82,8 @@ async def submit_letter(
     letter: ComposedMail,
     is_remembered: bool = False,
 ) -> SendAnswer:
+    started_at = resources.now()
+    order = spans.in_trace(resources.tracing, order)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
     allowed = limits.in_force(resources.config, caller.account_limits)
@@ -90,7 +92,10 @@ async def submit_letter(
     )
     if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, submission.now):
         submission = await judged(submission)
-    return await hand_in(resources, submission)
+    answer = await hand_in(resources, submission)
+    if resources.tracing is not None and not answer.is_replay:
+        spans.record_accepted(resources.tracing, order, answer.content, started_at, resources.now())
+    return answer
 
 
 async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:

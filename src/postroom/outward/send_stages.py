@@ -73,6 +73,7 @@ class Order(Struct, frozen=True):
     files_of: tuple[str, ...] = ()  # the messages whose files it attaches
     from_address: str | None = None  # an address of the inbox, instead of its own
     keeps_unread: bool = False  # the thread stays unread: no agent and no person has read it
+    traceparent: str = ""  # of the request: the trace that the message belongs to
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from postroom import ids
+from postroom import ids, traces
 from postroom.accounts import accounts, permissions
 from postroom.accounts.rules import approval, limits
 from postroom.clock import to_iso
@@ -349,7 +349,7 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, H
 
 
 def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail, now: int) -> Document:
-    draft = letter.draft
+    draft, (trace_id, _) = letter.draft, traces.read(order.traceparent) or ("", "")
     return Document(
         id=ids.new(ids.MESSAGE, now),
         thread_id=thread.id,
@@ -372,6 +372,7 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail
         codes=[],
         links=[],
         calendar=letter.appointment or UNSET,
+        trace_id=trace_id or UNSET,
         metadata=order.metadata or UNSET,
         bcc=list(map(str, order.bcc)),
         reply_to=order.reply_to,

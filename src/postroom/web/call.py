@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
+from postroom import traces
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
@@ -22,6 +23,7 @@ from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import client_address
+from postroom.web.requests.request_body import header
 from postroom.web.scope_filters import required
 
 __all__ = ["Call", "RequestOrigin", "Tx", "calls_from", "client_address", "require_owned"]
@@ -33,11 +35,15 @@ class RequestOrigin(Struct, frozen=True):
     address: str = ""
     user_agent: str = ""
     asked_at: int | None = None  # when a person clicked, for what is done later
+    traceparent: str = ""  # of the trace that the request belongs to, as given
 
     @classmethod
     def of(cls, request: Request) -> "RequestOrigin":
         """Also for calls made inside for a request to /mcp."""
-        return _OUTER.get() or cls(client_address(request), request.headers.get("user-agent", ""))
+        outer, traced = _OUTER.get(), header(request, b"traceparent")[: traces.LONGEST]
+        if outer is not None:
+            return replace(outer, traceparent=traced or outer.traceparent)
+        return cls(client_address(request), request.headers.get("user-agent", ""), traceparent=traced)
 
 
 # Of a request to /mcp, for the calls made inside for it.
@@ -75,7 +81,11 @@ class Call(Struct, frozen=True):
         """The caller and where the request came from, for the audit log."""
         origin = self.origin
         return replace(
-            self.caller, address=origin.address, user_agent=origin.user_agent, asked_at=origin.asked_at
+            self.caller,
+            address=origin.address,
+            user_agent=origin.user_agent,
+            asked_at=origin.asked_at,
+            trace_id=(traces.read(origin.traceparent) or ("", ""))[0],
         )
 
     def now(self) -> int:

@@ -4,6 +4,7 @@ import functools
 import io
 import os
 import ssl
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,16 @@ def headers(api_key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {api_key}", "User-Agent": "postroom-client"}
 
 
+def trace_headers() -> dict[str, str]:
+    """The trace that this program is in, if it uses OpenTelemetry; its library is never loaded for that."""
+    propagate = sys.modules.get("opentelemetry.propagate")
+    if propagate is None:
+        return {}
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return {name: value for name, value in carrier.items() if name == "traceparent"}
+
+
 def build(
     http: httpx2.Client | httpx2.AsyncClient, call: Call[Any], on_progress: OnProgress | None
 ) -> httpx2.Request:
@@ -51,7 +62,7 @@ def build(
             call.method,
             call.path,
             params=dict(call.query) or None,
-            headers={**call.headers, **({} if call.json is None else JSON)},
+            headers={**trace_headers(), **call.headers, **({} if call.json is None else JSON)},
             timeout=httpx2.Timeout(call.timeout_seconds, connect=CONNECT_TIMEOUT_SECONDS),
             **_body(call, on_progress or ignore_progress),
         )

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from postroom import log
 from postroom.errors import is_out_of_space, is_passing
+from postroom.inward.arrival_spans import record_received
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import positions
 from postroom.inward.journal.entries import Held, Journaled, Reached
@@ -107,6 +108,7 @@ class Depositor:
             raise UnreadableMail("; ".join(each.failure for each in batch if each.read is None))
         bells = await resources.db.write(deposit_up_to, self.folder.name, end, accepted)
         analysis.count(reader for mail in accepted for reader in mail.read.failed)
+        record_received(resources, accepted)
         resources.db.ring(*bells)
 
     async def _store_simpler(self, mail: Journaled) -> bool:

@@ -41,6 +41,7 @@ class Decision(Struct, frozen=True):
     person: str = ""  # the same for all identities of one person
     user_agent: str = ""
     asked_at: int | None = None  # when a person clicked, for what is done later
+    trace_id: str = ""  # of the request that decides
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Decision":
@@ -180,6 +181,7 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, decision: Decisio
         address=decision.address,
         user_agent=decision.user_agent,
         asked_at=decision.asked_at,
+        trace_id=decision.trace_id or documents.trace_of_message(tx, after.message_id),
         before=holds.show(before),
         after=holds.show(after),
     )

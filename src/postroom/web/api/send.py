@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated
 
+from msgspec import structs
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
@@ -56,6 +57,7 @@ async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> Send
 
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:
+    order = structs.replace(order, traceparent=call.origin.traceparent)
     try:
         return await send_mail(call.resources, call.caller, order, call.inbox, call.is_remembered)
     except DraftError as error:

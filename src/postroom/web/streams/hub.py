@@ -10,13 +10,15 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from postroom import log
+from postroom import log, traces
 from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice, EventSlice
 from postroom.events.log_reader import LogReader, read_page, send_missed
+from postroom.events.payload import traceparent_of
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
 from postroom.resources import Resources, Tx
+from postroom.tracing import PRODUCER, Attributes
 from postroom.web.streams.websocket import BROKEN, text_frame
 
 RETRY_SECONDS = 1.0
@@ -131,9 +133,22 @@ class Hub:
     def _hand_out(self, event: Event, retold: list[Retold] | None) -> None:
         """No pause between position and listeners: one that joins meanwhile misses and repeats nothing."""
         frame = text_frame(event.payload)
+        self._record_span(event)
         self.position = event.position
         for listener in [each for each in self.live if not each.offer(event, frame, retold)]:
             self.start_replay(listener, listener.cursor)
+
+    def _record_span(self, event: Event) -> None:
+        """Streams that are live get a traced event at once."""
+        tracing, parent = self._resources.tracing, None
+        if tracing is not None and self.live:
+            parent = traces.read(traceparent_of(event.payload))
+        if tracing is not None and parent is not None:
+            now = self._resources.now()
+            attributes: Attributes = {"messaging.operation.name": "stream", "postroom.event": event.kind}
+            tracing.record(
+                "stream event", PRODUCER, parent[0], event.created_at, now, attributes, parent_id=parent[1]
+            )
 
     def join(self, listener: Listener, position: int) -> None:
         """It gets all events after that position, which is the newest."""
