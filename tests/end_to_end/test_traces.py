@@ -53,11 +53,11 @@ def value(span: Any, key: str) -> Any:
 async def traced_server(
     folder: Path, collector: Endpoint, peer: SmtpPeer
 ) -> AsyncIterator[tuple[LiveServer, Any]]:
-    settings = {
-        "POSTROOM_OTEL": collector.url.removesuffix("/hook"),
-        "POSTROOM_OUTBOUND": f"smtp://127.0.0.1:{peer.port}",
-    }
-    server = running_server(folder, **settings)
+    server = running_server(
+        folder,
+        POSTROOM_OTEL=collector.url.removesuffix("/hook"),
+        POSTROOM_OUTBOUND=f"smtp://127.0.0.1:{peer.port}",
+    )
     live = await asyncio.to_thread(server.__enter__)
     try:
         async with api_client(live.base_url, API_KEY) as api:
