@@ -5,7 +5,7 @@ A span is recorded when it is over: its times are known then, and nothing is car
 
 from typing import TYPE_CHECKING, Any
 
-from postroom import traces
+from postroom import __version__, traces
 from postroom.config import Config, ConfigError
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ def start(config: Config) -> Tracing:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        from postroom_client import __version__
     except ImportError:
         raise ConfigError("POSTROOM_OTEL", "this needs OpenTelemetry: pip install 'postroom[otel]'") from None
     resource = Resource.create({"service.name": "postroom", "service.version": __version__})
