@@ -505,7 +505,8 @@ class WebhookTest(Struct, frozen=True):
 
 class AuditEntry(Struct, rename="camel", frozen=True):
     """`count` is above 1 for what was refused again within the same minute. `requested_at` is the
-    time of the click, for what the dashboard did after its time to undo; else None.
+    time of the click, for what the dashboard did after its time to undo; else None. `trace_id` is
+    that of the request's `traceparent`, or of the message decided on.
     """
 
     id: str
@@ -521,6 +522,7 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     inbox_id: str | None = None
     user_agent: str = ""
     requested_at: datetime | None = None
+    trace_id: str | None = None
 
 
 class Hold(Struct, rename="camel", frozen=True):
@@ -942,6 +944,7 @@ class EventMessage(Struct, frozen=True):
     codes: list[str] = []
     calendar: EventCalendar | None = None
     analysis: str | None = None
+    traceparent: str | None = None
 
 
 class Deliverability(Struct, rename="camel", frozen=True):
@@ -981,6 +984,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     analysis: str | None = None
     rules: list[RuleTrace] = []
     copied_from: str | None = None
+    trace_id: str | None = None
     metadata: dict[str, str] = {}
     bcc: list[str] = []
     reply_to: str | None = None

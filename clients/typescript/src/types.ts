@@ -496,7 +496,7 @@ export interface WebhookTest {
   milliseconds: number;
 }
 
-/** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. */
+/** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. `traceId` is that of the request's `traceparent`, or of the message decided on. */
 export interface AuditEntry {
   id: string;
   at: string;
@@ -513,6 +513,7 @@ export interface AuditEntry {
   inboxId: string | null;
   userAgent: string;
   requestedAt: string | null;
+  traceId: string | null;
 }
 
 /** A hold. */
@@ -948,6 +949,8 @@ export interface EventMessage {
   calendar: EventCalendar | null;
   /** `failed`: a reader of its meaning failed. The message holds what could be read. */
   analysis?: "failed" | (string & {});
+  /** Goes on with the trace (W3C) that the message belongs to. */
+  traceparent?: string;
 }
 
 export interface Deliverability {
@@ -990,6 +993,8 @@ export interface Message {
   rules?: RuleTrace[];
   /** The message of another inbox that a rule copied here. */
   copiedFrom?: string;
+  /** Of the trace (W3C) that the message belongs to, if it was sent or received in one. */
+  traceId?: string;
   metadata?: Record<string, string>;
   bcc?: string[];
   replyTo?: string | null;
