@@ -146,6 +146,7 @@ NEEDS = {
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
     "knotd": debian("knotd", "knot"),
+    "setpriv": debian("setpriv", "util-linux"),
     "nsd": debian("nsd", "nsd"),
     "unbound": debian("unbound", "unbound"),
     "smtp-sink": debian("smtp-sink", "postfix"),

@@ -12,6 +12,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from postroom import __version__, config
+from postroom.host_setup.reach import endpoints
+from postroom.host_setup.settings_file import Host, find_settings_path, merge, settings_of
+from postroom.host_setup.systemd import Service, unit_text
 from tests import programs
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -81,8 +84,7 @@ def test_compose_starts_nodes_that_cannot_write_their_root() -> None:
     assert str(found.trusted_proxies[0].network_address) == proxy["networks"]["inside"]["ipv4_address"]
     assert (DEPLOY / proxy["volumes"][0].partition(":")[0]).exists()
     assert found.imap is not None
-    assert found.submission is not None
-    inside = {found.imap.port: "imap", found.submission.port: "submission"}
+    inside = {found.imap.port: "imap", found.submission[0].port: "submission"}
     for port, name in inside.items():
         (published,) = (each for each in proxy["ports"] if each.startswith(f"{port}:"))
         lines = (DEPLOY / "haproxy.cfg").read_text()
@@ -92,6 +94,31 @@ def test_compose_starts_nodes_that_cannot_write_their_root() -> None:
     assert grace > found.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
     for service in cluster["services"].values():
         assert set(service.get("depends_on", ())) <= set(cluster["services"])
+
+
+def test_a_mail_host_keeps_in_its_volume_what_setup_wrote() -> None:
+    (given,) = read_yaml("compose.host.yaml")
+    node = given["services"]["postroom"]
+    environment = {**node["environment"], "POSTROOM_DATA_DIR": "/data"}
+    found = load_settings({name: value for name, value in environment.items() if name != "HOME"})
+    path = find_settings_path(environment, is_root=False)
+    assert path is not None
+    assert node["volumes"] == [f"data:{path.parent}"]
+    host = settings_of(Host("mail.example.com", "ops@example.net", str(found.data_dir)))
+    written = config.load(merge(host, {}, {}, environment))
+    ports = {each.port for each in endpoints(written)}
+    assert {f"{port}:{port}" for port in ports} == set(node["ports"])
+    assert ports == {25, 80, 443, 465, 587, 993}
+    assert (node["read_only"], node["cap_drop"]) == (True, ["ALL"])
+
+
+def test_the_unit_is_the_one_that_setup_writes() -> None:
+    program = "/opt/postroom/.venv/bin/postroom"
+    service = Service("postroom", Path("/etc/postroom.env"), Path("/var/lib/postroom"), None, program)
+    assert unit_text(service) == (DEPLOY / "postroom.service").read_text()
+    elsewhere = Service("mail", Path("/etc/m.env"), Path("/srv/mail"), None, program)
+    assert "ReadWritePaths=/srv/mail\n" in unit_text(elsewhere)
+    assert "{" not in unit_text(elsewhere)
 
 
 def test_no_password_has_a_default() -> None:
@@ -122,7 +149,7 @@ def test_every_image_is_named_by_its_version() -> None:
         for path in (*DEPLOY.glob("*.yaml"), DEPLOY / "Dockerfile")
         for image in re.findall(r"^(?:ARG PYTHON_IMAGE=|\s*image: )(\S+)", path.read_text(), re.MULTILINE)
     ]
-    assert len(named) == 8
+    assert len(named) == 9
     for image in named:
         assert re.search(r":\d+(\.\d+)+(-[a-z-]+)?(@sha256:[0-9a-f]{64})?$", image), image
     assert {image for image in named if image.startswith("postroom:")} == {f"postroom:{__version__}"}

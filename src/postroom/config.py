@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from postroom import limits
 from postroom import setting_values as read
-from postroom.setting_values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
+from postroom.setting_values import DNS_PROVIDERS, MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
 
 __all__ = [
+    "DNS_PROVIDERS",
     "MOST_OF_A_LIMIT",
     "PLANS",
     "Config",
@@ -30,17 +31,19 @@ __all__ = [
 LOG_FORMS = ("logfmt", "json")
 STS_MODES = ("testing", "enforce", "none")
 MAX_DRAIN_SECONDS = 3600
+SETTINGS_FILE = "POSTROOM_SETTINGS"
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
 ROLES = ("owner", "admin", "approver", "viewer")
 
 
 class Config(Struct, frozen=True):
+    settings: str  # a file with further settings; "" for none
     data_dir: Path
     http: Endpoint
     smtp: Endpoint
     imap: Endpoint | None  # None: no mail program reads here
-    submission: Endpoint | None  # None: no mail program sends here
+    submission: tuple[Endpoint, ...]  # where mail programs send; empty: nowhere
     base_url: str  # "" until the HTTP port is known
     domain: str
     database_url: str  # "" is SQLite in the data folder
@@ -124,6 +127,9 @@ def serves_https(config: Config) -> bool:
 
 
 def load(environment: Mapping[str, str]) -> Config:
+    if file := environment.get(SETTINGS_FILE):
+        given = {name: value for name, value in environment.items() if value}
+        environment = {**read_settings_file(file), **given}
     values = {
         setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
         for setting in SETTINGS
@@ -142,6 +148,31 @@ def load(environment: Mapping[str, str]) -> Config:
     return Config(**values)
 
 
+def read_settings_file(file: str) -> dict[str, str]:
+    """Return the settings of its lines `NAME=value`. A `-` before the path: the file may be missing.
+
+    Both are as in systemd's EnvironmentFile.
+    """
+    try:
+        lines = [line.strip() for line in Path(file.removeprefix("-")).read_text().splitlines()]
+    except FileNotFoundError as error:
+        if file.startswith("-"):
+            return {}
+        raise ConfigError(SETTINGS_FILE, f"there is no file {file}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(SETTINGS_FILE, f"{file} cannot be read: {error}") from error
+    found = {}
+    for number, line in enumerate(lines, 1):
+        name, equals, value = line.partition("=")
+        if not line or line.startswith(("#", ";")):
+            continue
+        if not equals or not name.isidentifier():
+            raise ConfigError(SETTINGS_FILE, f"line {number} of {file} must be like NAME=value")
+        is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+        found[name] = value[1:-1] if is_quoted else value
+    return found
+
+
 class Setting(NamedTuple):
     """An environment variable and a flag of `serve`; its field in Config has the parsed value."""
 
@@ -158,13 +189,14 @@ class Setting(NamedTuple):
 
 # Every setting. A new one is a line here and a field of Config.
 SETTINGS = (
+    Setting(SETTINGS_FILE, "settings", "", read.text, "File with settings, NAME=value a line."),
     Setting("POSTROOM_DATA_DIR", "data_dir", "./data", read.folder, "Folder for mail and database."),
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", read.endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", read.endpoint, "Address that takes mail in."),
     Setting(
         "POSTROOM_IMAP", "imap", "", read.optional_endpoint, "Address for mail programs; off by default."
     ),
-    Setting("POSTROOM_SUBMISSION", "submission", "", read.optional_endpoint, "Where mail programs send."),
+    Setting("POSTROOM_SUBMISSION", "submission", "", read.endpoints, "Where mail programs send."),
     Setting("POSTROOM_BASE_URL", "base_url", "", read.base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, read.domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", read.database_url, "postgresql://…"),

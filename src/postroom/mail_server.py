@@ -130,15 +130,18 @@ async def _start_imap(
 async def _start_submission(
     stack: contextlib.AsyncExitStack, resources: Resources, certificate: Certificate
 ) -> int | None:
-    endpoint = resources.config.submission
-    if endpoint is None:
+    if not resources.config.submission:
         return None
     from postroom.smtp.submission.server import SUBMISSIONS_PORT, SubmissionServer
 
-    is_tls = endpoint.port == SUBMISSIONS_PORT
-    server = SubmissionServer(resources, certificate.context, is_tls_from_the_start=is_tls)
-    await server.start(endpoint)
-    resources.loops.run(stack, "submission sessions", server.run)
-    stack.push_async_callback(server.stop)
-    resources.gauges["postroom_submission_sessions"] = server.count
-    return server.port
+    servers: list[SubmissionServer] = []
+    for endpoint in resources.config.submission:
+        is_tls = endpoint.port == SUBMISSIONS_PORT
+        server = SubmissionServer(resources, certificate.context, is_tls_from_the_start=is_tls)
+        await server.start(endpoint)
+        name = f"submission sessions {endpoint.port}" if servers else "submission sessions"
+        resources.loops.run(stack, name, server.run)
+        stack.push_async_callback(server.stop)
+        servers.append(server)
+    resources.gauges["postroom_submission_sessions"] = lambda: sum(server.count() for server in servers)
+    return servers[0].port

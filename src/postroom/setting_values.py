@@ -75,6 +75,10 @@ def optional_endpoint(name: str, value: str) -> Endpoint | None:
     return None if value in ("", "off") else endpoint(name, value)
 
 
+def endpoints(name: str, value: str) -> tuple[Endpoint, ...]:
+    return () if value in ("", "off") else tuple(endpoint(name, part.strip()) for part in value.split(","))
+
+
 def acme_directory(name: str, value: str) -> str:
     if value in ("", "off"):
         return ""

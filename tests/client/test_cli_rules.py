@@ -170,6 +170,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 LOCAL = {"profiles list", "profiles use", "profiles remove", "logout", "open"}
 TESTED_ELSEWHERE = {
     *("bridge", "mcp", "serve", "migrate", "accounts", "login-link"),
+    *("setup", "certificates"),
     *("backup", "restore", "import", "blobs", "verify", "move"),
 }
 

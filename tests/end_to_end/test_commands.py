@@ -282,6 +282,7 @@ NEED_A_DATABASE = {
     "domains show": ["domains", "show"],
     "login-link": ["login-link"],
     "migrate": ["migrate"],
+    "certificates": ["certificates"],
     "backup": ["backup", "all.backup"],
     "import a mailbox": ["import", "imap://a:b@127.0.0.1:1/", "--inbox", "hello@postroom.localhost"],
     "import": ["import", "mbox", "/dev/null", "--inbox", "hello@postroom.localhost"],

@@ -353,8 +353,8 @@ async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, d
         assert kinds == {"incomingServer": "imap", "outgoingServer": "smtp"}
         assert provider.findtext("incomingServer/hostname") == "postroom.localhost"
         assert provider.findtext("incomingServer/socketType") == "STARTTLS"
-    names = [each.service for each in client_configuration.doors(_with_ports(config, 993, 465))]
-    assert names == ["_imaps._tcp", "_submissions._tcp"]
+    names = [each.service for each in client_configuration.doors(_with_ports(config, 993, 465, 587))]
+    assert names == ["_imaps._tcp", "_submissions._tcp", "_submission._tcp"]
     lines = client_configuration.zone_lines("x.example", _with_ports(config, 143, 587))
     assert lines[0].endswith("IN SRV 0 1 143 postroom.localhost.")
     assert lines[1].startswith("_submission._tcp.x.example. ")
@@ -394,8 +394,9 @@ async def test_the_page_of_an_inbox_without_doors_has_no_such_values(server: Ser
     assert 'id="mail-program"' not in shown.text
 
 
-def _with_ports(config: Config, imap: int, submission: int) -> Config:
-    return replace(config, imap=Endpoint("0.0.0.0", imap), submission=Endpoint("0.0.0.0", submission))
+def _with_ports(config: Config, imap: int, *submission: int) -> Config:
+    endpoints = tuple(Endpoint("0.0.0.0", port) for port in submission)
+    return replace(config, imap=Endpoint("0.0.0.0", imap), submission=endpoints)
 
 
 async def test_without_imap_there_is_nothing_to_configure(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Opens the configured database for one command. Only `postroom serve` creates a new one."""
+"""Opens the configured database for one command. Only `serve` and `migrate --create` make a new one."""
 
 import os
 from collections.abc import Awaitable, Callable, Coroutine
@@ -50,13 +50,15 @@ def _carry_out(
     return verb(tx, by_command(tx), *named, *arguments, now)
 
 
-def with_database(work: "Callable[[Database, Config], Awaitable[T]]", of: Config | None = None) -> T:
+def with_database(
+    work: "Callable[[Database, Config], Awaitable[T]]", of: Config | None = None, may_create: bool = False
+) -> T:
     from postroom.assembly import open_database
     from postroom.clock import SystemClock
 
     async def main() -> T:
         config = of or load(os.environ)
-        db = await open_database(config, SystemClock().now(), may_create=False)
+        db = await open_database(config, SystemClock().now(), may_create)
         try:
             return await work(db, config)
         finally:

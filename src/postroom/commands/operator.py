@@ -9,10 +9,12 @@ from postroom.commands import (  # noqa: F401
     accounts,
     backups,
     blobs,
+    certificates,
     domains,
     keys,
     move,
     serving,
+    setup,
     transfer,
     verify,
 )
@@ -47,13 +49,15 @@ def login_link(
 
 
 @app.command("migrate")
-def migrate() -> None:
+def migrate(
+    create: Annotated[bool, typer.Option("--create", help="Make the database if there is none.")] = False,
+) -> None:
     """Bring the database of an earlier version to this version's schema (serve does it too)."""
 
     async def nothing_more(db: "Database", config: Config) -> None:
         print("The database is up to date.")
 
-    with_database(nothing_more)
+    with_database(nothing_more, may_create=create)
 
 
 put_examples(app)

@@ -36,6 +36,8 @@ async def probe(
             return await _run_dialogue(reader, writer, own_name)
     except TimeoutError:
         return ProbeResult(fault="no answer in time")
+    except ConnectionRefusedError:
+        return ProbeResult(fault="connection refused")
     except (OSError, ValueError, EOFError, UnexpectedReply) as error:  # ssl.SSLError is an OSError
         return ProbeResult(fault=str(error) or type(error).__name__)
     finally:

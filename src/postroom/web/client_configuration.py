@@ -47,8 +47,8 @@ def doors(config: Config) -> list[ProgramDoor]:
     found = []
     if config.imap is not None:
         found.append(_door("imap", config.domain, config.imap.port, IMAPS_PORT))
-    if config.submission is not None:
-        found.append(_door("smtp", config.domain, config.submission.port, SUBMISSIONS_PORT))
+    for endpoint in config.submission:
+        found.append(_door("smtp", config.domain, endpoint.port, SUBMISSIONS_PORT))
     return found
 
 

@@ -330,8 +330,8 @@ def check_port(door: App, host: str, port: int) -> Finding:
 
 
 def set_port(door: App) -> int | None:
-    """Only if set in this machine's environment."""
-    setting = os.environ.get(door.setting, "").rpartition(":")[2]
+    """The first one, only if set in this machine's environment."""
+    setting = os.environ.get(door.setting, "").partition(",")[0].strip().rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None
 
 

@@ -133,6 +133,8 @@ EXAMPLES = {
     "profiles remove": "work",
     # Of the commands that the server adds.
     "login-link": "--operator",
+    "setup": "mail.example.com",
+    "certificates": "--order",
     "accounts create": "--name Acme",
     "accounts rename": "default Acme",
     "accounts plan": "default business",

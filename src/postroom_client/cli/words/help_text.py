@@ -14,7 +14,8 @@ SECTIONS: dict[str, list[str]] = {
     "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
     "Agents": "mcp bridge simulate record".split(),
     "This computer": "login logout profiles open status doctor".split(),
-    "Server": "serve migrate login-link accounts backup restore verify move blobs import".split(),
+    "Server": "serve setup certificates migrate login-link accounts".split()
+    + "backup restore verify move blobs import".split(),
 }
 EPILOG = "postroom help COMMAND is the same as postroom COMMAND --help; postroom version as --version."
 

@@ -1,0 +1,253 @@
+"""The steps of `postroom setup`, one after the other; each leaves a finding."""
+
+import asyncio
+import json
+import os
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from postroom.commands.setup_mail import FirstMail
+from postroom.commands.setup_server import SetupServer
+from postroom.config import SETTINGS_FILE, Config, ConfigError, load
+from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.deliverability import server_checks
+from postroom.deliverability.findings import HealthCheck
+from postroom.dns_providers.choose import open_provider
+from postroom.dns_providers.zone import DnsProviderError
+from postroom.host_setup import questions, reach, records, settings_file
+from postroom.host_setup.questions import SetupOptions
+from postroom.host_setup.records import SetRecordOutcome, WantedRecord
+from postroom.host_setup.settings_file import Host
+from postroom.host_setup.systemd import Service, SetupFailed, is_hidden
+from postroom.net.dns import Resolver
+from postroom.net.relay import parse_ways
+from postroom_client.cli.doctor_checks import Finding
+from postroom_client.errors import PostroomError
+
+T = TypeVar("T")
+NEEDED = ("A", "MX")  # without these and the DKIM key no email comes, or none is believed
+PROVIDER_SECONDS = 30
+VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
+
+
+class SetupSteps:
+    def __init__(
+        self, service: Service, told: SetupOptions, inbox: str, address: str, replaces: bool
+    ) -> None:
+        self._service, self._told = service, told
+        self._inbox, self._address, self._replaces = inbox, address, replaces
+        self._server: SetupServer | None = None
+        self.findings: list[Finding] = []
+        self.changed: list[str] = []
+
+    def run(self) -> None:
+        there = {} if self._service.settings is None else settings_file.read(self._service.settings)
+        host = questions.ask_all(self._told, {**there, **os.environ}, self._ask, str(self._service.data_dir))
+        host, may_send = self._find_way_out(host)
+        config = self._write_settings(host, there)
+        self._server = SetupServer(self._service, config)
+        self._require_ports(config)
+        self._prepare_service()
+        self._look_up_address(config)
+        if not self._set_records(config):
+            return
+        self._start()
+        self._check_reach(config)
+        if self._has_certificate(config):
+            self._open_mail(config, host, may_send)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+
+    def note(self, name: str, verdict: Any, detail: str, next_step: str = "") -> None:
+        self.findings.append(Finding(name, verdict, detail, next_step))
+
+    def fail(self, name: str, detail: str, next_step: str = "") -> None:
+        self.note(name, "fail", detail, next_step)
+
+    def _ask(self, question: str, default: str) -> str:
+        if not self._told.asks:
+            return default
+        shown = f" [{default}]" if default else ""
+        return input(f"{question}{shown}: ").strip() or default
+
+    def _find_way_out(self, host: Host) -> tuple[Host, bool]:
+        """Try port 25 of the owner's mail server, and ask for a relay if it is closed."""
+        if host.relay not in ("", "mx"):
+            self.note("port 25 out", "pass", "not needed: email leaves through a relay")
+            return host, True
+        found = run(with_resolver(lambda each: reach.try_way_out(each, host.name, host.owner)))
+        if found.is_open:
+            self.note("port 25 out", "pass", f"{found.server} answers: {found.reason}")
+            return host, True
+        reason = f"{found.server or host.owner.rpartition('@')[2]}: {found.reason}"
+        relay = questions.ask_relay(self._ask) if self._told.asks else ""
+        if relay:
+            self.note("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
+            return replace_relay(host, relay), True
+        self.fail("port 25 out", f"closed: {reason}", f"{questions.RELAYS} Then: --relay URL.")
+        return host, False
+
+    def _write_settings(self, host: Host, there: Mapping[str, str]) -> Config:
+        path = self._service.settings
+        if path is None:
+            config = load({**os.environ, **self._told.explicit()})
+            if config.domain != host.name:
+                raise SetupFailed(f"POSTROOM_DOMAIN is {config.domain}. Set it to {host.name} first.")
+            return config
+        told = {**self._told.explicit(), **({"POSTROOM_OUTBOUND": host.relay} if host.relay else {})}
+        if there.get("POSTROOM_DOMAIN", host.name) != host.name:
+            raise SetupFailed(f"{path} is for {there['POSTROOM_DOMAIN']}. One machine is one mail host.")
+        wanted = settings_file.settings_of(host)
+        merged = settings_file.merge(wanted, there, told, os.environ)
+        config = load({**merged, **os.environ, SETTINGS_FILE: ""})
+        try:
+            parse_ways(config.outbound)
+        except ValueError as error:
+            raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
+        if self._service.user and self._service.make_user():
+            self.changed.append(f"user {self._service.user}")
+        if settings_file.write(path, merged, self._service.group()):
+            self.changed.append(str(path))
+        return config
+
+    def _require_ports(self, config: Config) -> None:
+        assert self._server is not None
+        wanted = reach.endpoints(config)
+        numbers = ", ".join(str(each.port) for each in wanted)
+        if self._server.answers():
+            self.note("ports", "pass", f"{numbers}: this server has them")
+            return
+        if busy := reach.busy_ports(wanted):
+            named = ", ".join(f"{port} ({reason})" for port, reason in busy.items())
+            raise SetupFailed(f"These ports cannot be used: {named}. Stop what listens there.")
+        self.note("ports", "pass", f"{numbers} are free")
+
+    def _prepare_service(self) -> None:
+        service = self._service
+        if service.settings is None:
+            return
+        service.make_data_folder()
+        if service.write_unit():
+            self.changed.append(str(service.unit))
+        if service.is_by_systemd and is_hidden(service.program):
+            raise SetupFailed(f"{service.program} is in a home folder, which services cannot see. Use /opt.")
+        service.run("migrate", "--create")
+
+    def _look_up_address(self, config: Config) -> None:
+        if not self._address:
+            self._address = run(with_resolver(lambda each: reach.find_address(each, config.domain)))
+        if self._address:
+            self.note("address", "pass", self._address)
+        else:
+            self.fail("address", "This machine has no public IPv4 address.", "Give it with --address.")
+
+    def _set_records(self, config: Config) -> bool:
+        """Return False if the host has no address yet: an order of a certificate would only fail."""
+        shown = json.loads(self._service.run("domains", "show", "--json"))["data"]
+        own = next(each for each in shown if each["domain"] == config.domain)
+        wanted = records.wanted_records(config, self._address, own["records"])
+        outcomes = run(set_at_provider(config, wanted, self._replaces)) if config.dns_provider else []
+        self.changed += [
+            f"DNS {each.record.type} {each.record.name}" for each in outcomes if each.state == "set"
+        ]
+        is_waited_for = bool(outcomes)
+        missing = run(find_missing(wanted, is_waited_for))
+        for each in outcomes:
+            if each.state in ("kept", "failed"):
+                self._note_record(each.record, each.detail)
+        told = {each.record for each in outcomes if each.state in ("kept", "failed")}
+        for record in missing:
+            if record not in told:
+                self._note_record(record, "missing")
+        self.note("DNS records", "pass", f"{len(wanted) - len({*told, *missing})} of {len(wanted)} are right")
+        return not any(each.type == "A" for each in missing)
+
+    def _note_record(self, record: WantedRecord, detail: str) -> None:
+        is_needed = record.type in NEEDED or "v=DKIM1" in record.value
+        verdict = "fail" if is_needed else "warn"
+        self.note(f"DNS {record.type} {record.name}", verdict, detail, f"Set: {record.line()}")
+
+    def _start(self) -> None:
+        assert self._server is not None
+        if self._server.start(has_changed=bool(self.changed)):
+            self.changed.append("server started")
+        if not self._service.is_by_systemd and self._service.settings is not None:
+            line = self._service.command_line("serve")
+            self.note("service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}")
+
+    def _check_reach(self, config: Config) -> None:
+        addresses = (self._address,) if self._address else ()
+        reverse = run(with_resolver(lambda r: server_checks.check_reverse_names(r, config.domain, addresses)))
+        incoming = run(server_checks.check_port_in(config.domain, addresses, config.smtp.port))
+        for each in (reverse, incoming):
+            self.findings.append(to_finding(each))
+
+    def _has_certificate(self, config: Config) -> bool:
+        assert self._server is not None
+        if not config.acme:
+            self.note("certificate", "pass", "not ours: POSTROOM_ACME is off")
+            return True
+        fault = self._server.wait_for_certificate()
+        if not fault:
+            self.note("certificate", "pass", f"clients trust {config.domain}")
+            return True
+        step = "Mend this and run the same command again: owner, inbox and test email follow then."
+        self.fail("certificate", fault, step)
+        return False
+
+    def _open_mail(self, config: Config, host: Host, may_send: bool) -> None:
+        first = FirstMail(self._service, config.base_url, self.changed)
+        try:
+            for each in first.open(config.domain, host.owner, self._inbox, may_send):
+                self.findings.append(each)
+        except PostroomError as error:
+            self.fail("first inbox", error.message, f"Is {config.base_url} reached from this machine?")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+async def with_resolver(work: Any) -> Any:
+    resolver = Resolver()
+    try:
+        return await work(resolver)
+    finally:
+        await resolver.close()
+
+
+async def find_missing(wanted: list[WantedRecord], is_waited_for: bool) -> list[WantedRecord]:
+    if is_waited_for:
+        return await records.wait_until_visible(wanted)
+    found: list[WantedRecord] = await with_resolver(lambda each: records.find_missing(wanted, each))
+    return found
+
+
+async def set_at_provider(
+    config: Config, wanted: list[WantedRecord], replaces: bool
+) -> list[SetRecordOutcome]:
+    """The operator chose the provider: its address may be in their own network."""
+    resolver = Resolver()
+    limits = WebhookLimits(deadline_seconds=PROVIDER_SECONDS)
+    fetcher = HttpCourier(resolver, allow_private=True, limits=limits)
+    try:
+        provider = open_provider(config.dns_provider, config.dns_token, fetcher, resolver)
+        return await records.set_records(provider, wanted, replaces)
+    except DnsProviderError as error:
+        raise SetupFailed(error.reason) from error
+    finally:
+        await fetcher.close()
+        await resolver.close()
+
+
+def to_finding(check: HealthCheck) -> Finding:
+    verdict: Any = VERDICTS[check.state]
+    return Finding(check.name, verdict, check.found or check.state, "" if verdict == "pass" else check.why)
+
+
+def replace_relay(host: Host, relay: str) -> Host:
+    from msgspec.structs import replace
+
+    return replace(host, relay=relay)

@@ -1,0 +1,1 @@
+"""Makes a machine a mail host: settings, system service, DNS records, and a look at what works."""

@@ -1,0 +1,81 @@
+"""What setup asks: at most five questions, and none that options or earlier settings have answered."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from postroom.config import DNS_PROVIDERS
+from postroom.host_setup.settings_file import Host
+from postroom.host_setup.systemd import SetupFailed
+
+SHOW = "show"  # the answer that sets no records
+Ask = Callable[[str, str], str]  # a question and its default
+RELAYS = (
+    "Port 25 is closed for outgoing email. Ask your network to open it, or send through a relay:"
+    " smtp://USER:PASSWORD@HOST:587, or a service by name (docs/real-mail.md lists them)."
+    " Email can come in by the same services, as posts to this server, if port 25 is closed there too."
+)
+
+
+class SetupOptions(Struct, frozen=True):
+    """Options of the command; "" was not given."""
+
+    host: str
+    owner: str
+    acme: str
+    dns: str
+    dns_token: str
+    relay: str
+    asks: bool
+
+    def explicit(self) -> dict[str, str]:
+        """The settings that these options change."""
+        named = {
+            "POSTROOM_ACME_EMAIL": self.owner,
+            "POSTROOM_ACME": self.acme,
+            "POSTROOM_DNS": "" if self.dns == SHOW else self.dns,
+            "POSTROOM_DNS_TOKEN": self.dns_token,
+            "POSTROOM_OUTBOUND": self.relay,
+        }
+        return {name: value for name, value in named.items() if value}
+
+
+def ask_all(told: SetupOptions, there: Mapping[str, str], ask: Ask, data_dir: str) -> Host:
+    """Return the host as options, settings and answers describe it. The fifth question is `ask_relay`."""
+    owner = told.owner or there.get("POSTROOM_ACME_EMAIL", "")
+    if not owner:
+        owner = ask("Your email address, on another server (it becomes the owner)", "")
+    require_owner(owner, told.host)
+    is_new = "POSTROOM_DOMAIN" not in there
+    acme = told.acme or there.get("POSTROOM_ACME", "")
+    if not acme:
+        answer = ask(
+            "Get free certificates from Let's Encrypt, and accept its terms of service? (yes/no)", "yes"
+        )
+        acme = "off" if answer.lower().startswith("n") else "on"
+    dns = told.dns or there.get("POSTROOM_DNS", "")
+    if not dns and is_new:
+        known = ", ".join(DNS_PROVIDERS)
+        dns = ask(f"Who sets the DNS records: {known}, rfc2136://SERVER, or show (you do)", SHOW)
+    dns = "" if dns == SHOW else dns
+    token = told.dns_token or there.get("POSTROOM_DNS_TOKEN", "")
+    if dns and not token:
+        token = ask(f"Token or key for {dns}", "")
+    relay = told.relay or there.get("POSTROOM_OUTBOUND", "")
+    return Host(told.host, owner, data_dir, acme, dns, token, relay)
+
+
+def ask_relay(ask: Ask) -> str:
+    """Return the relay; "" for none."""
+    return ask(f"{RELAYS}\nRelay (empty: none yet)", "")
+
+
+def require_owner(owner: str, host: str) -> None:
+    """The owner's email must not depend on the server that is set up."""
+    name, at, domain = owner.rpartition("@")
+    if not name or not at or "." not in domain or not owner.isprintable():
+        raise SetupFailed(f"The owner's address is not an email address: '{owner}'. Give one with --owner.")
+    if domain.lower() == host:
+        raise SetupFailed(
+            f"{owner} is an address of this server. Give one elsewhere: it gets the first email."
+        )
