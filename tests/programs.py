@@ -142,6 +142,7 @@ NEEDS = {
     "frameworks for Node": Need(has_frameworks_for_node, "apt-get install npm, with a way to the registries"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
     "network namespaces": Need(makes_namespaces, "run as root, with apt-get install iproute2"),
+    "clamd": debian("clamd", "clamav-daemon"),
     "dovecot": debian("dovecot", "dovecot-imapd"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),

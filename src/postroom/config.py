@@ -87,6 +87,8 @@ class Config(Struct, frozen=True):
     oidc_client_id: str
     oidc_client_secret: str
     oidc_role: str  # of people without an invitation; "" refuses them
+    clamd: str  # host:port, or unix: and a path; "" for none
+    clamd_wait: int  # how many seconds an email waits for it
     judge_url: str  # asked about received mail; "" for none
     otel_url: str  # the collector that gets spans; "" for none
     judge_key: str
@@ -316,6 +318,8 @@ SETTINGS = (
     Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", read.text, "Its secret."),
     Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Role of people not invited."),
     Setting("POSTROOM_OTEL", "otel_url", "", read.collector_url, "A collector of OpenTelemetry (OTLP)."),
+    Setting("POSTROOM_CLAMD", "clamd", "", read.clamd, "Looks for malware: host:port or unix:/path."),
+    Setting("POSTROOM_CLAMD_WAIT", "clamd_wait", "0", read.number(0, 86_400), "Seconds to wait for it."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "Your own judge of mail: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", read.text, "The model of a chat endpoint."),

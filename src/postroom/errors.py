@@ -100,6 +100,12 @@ class InvalidSignature(ApiError):
     status, code = 403, "invalid_signature"
 
 
+class Infected(ApiError):
+    """clamd found malware in the attachment."""
+
+    status, code = 403, "infected"
+
+
 class RecipientNotAllowed(ApiError):
     """A policy does not let the inbox write to `recipient`."""
 

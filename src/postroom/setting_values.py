@@ -262,5 +262,14 @@ def collector_url(name: str, value: str) -> str:
     return value
 
 
+def clamd(name: str, value: str) -> str:
+    if value.startswith("unix:/"):
+        return value
+    host, _, port = value.rpartition(":")
+    if value and (not host or not port.isdecimal() or not 0 < int(port) < 65536):
+        raise ConfigError(name, "must be an address such as 127.0.0.1:3310 or unix:/run/clamav/clamd.ctl")
+    return value
+
+
 def text(name: str, value: str) -> str:
     return value

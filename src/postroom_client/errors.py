@@ -55,6 +55,12 @@ class Forbidden(PostroomError):
     code, status = "forbidden", 403
 
 
+class Infected(PostroomError):
+    """clamd found malware in the attachment."""
+
+    code, status = "infected", 403
+
+
 class InvalidSignature(PostroomError):
     """An attachment's link has expired or was altered; a post of a mail service has no valid
     signature.

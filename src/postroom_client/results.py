@@ -79,6 +79,8 @@ class Attachment(Struct, rename="camel", frozen=True):
     parsed_text_truncated: bool = False
     extraction_method: str | None = None
     filename_raw: str | None = None
+    infected: str | None = None
+    scanned: bool = False
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):

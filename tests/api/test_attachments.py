@@ -59,6 +59,8 @@ async def test_a_signed_link_works_without_a_key_for_fifteen_minutes(server: Ser
         "sizeBytes": len(CSV[2]),
         "url": url,
         "extractionMethod": "csv",
+        "infected": None,
+        "scanned": False,
         "parsedText": "name\tnumber\nanna\t1",
     }
     in_event = event["message"]["attachments"][0]["url"]

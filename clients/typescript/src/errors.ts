@@ -26,6 +26,9 @@ export class FeatureRequiresPaidPlan extends PostroomError {}
 /** The key's scope or permissions do not allow it. */
 export class Forbidden extends PostroomError {}
 
+/** clamd found malware in the attachment. */
+export class Infected extends PostroomError {}
+
 /** An attachment's link has expired or was altered; a post of a mail service has no valid signature. */
 export class InvalidSignature extends PostroomError {}
 
@@ -182,6 +185,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   unauthorized: Unauthorized,
   feature_requires_paid_plan: FeatureRequiresPaidPlan,
   forbidden: Forbidden,
+  infected: Infected,
   invalid_signature: InvalidSignature,
   recipient_not_allowed: RecipientNotAllowed,
   not_found: NotFound,

@@ -604,10 +604,11 @@ export abstract class Operations {
   }
 
   /** Download an attachment; its signed link works without a key. */
-  getAttachment(messageId: string, filename: string): Promise<Uint8Array> {
+  getAttachment(messageId: string, filename: string, query: { infected?: "yes" } = {}): Promise<Uint8Array> {
     return this.run({
       method: "GET",
       path: path("v1", "attachments", messageId, filename),
+      query,
       answer: "bytes",
       isRepeatable: true,
       seconds: 120,

@@ -72,6 +72,8 @@ export interface Attachment {
   extractionMethod?: string;
   /** As it came, if it has invisible characters, which the other leaves out. */
   filenameRaw?: string;
+  infected?: string;
+  scanned?: boolean;
 }
 
 /** A piece of the text of a file, of at most 50,000 characters. */

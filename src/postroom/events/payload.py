@@ -40,6 +40,8 @@ class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
     parsed_text: str | UnsetType = UNSET
     parsed_text_truncated: bool | UnsetType = UNSET
     extraction_method: str
+    infected: str | UnsetType = UNSET
+    scanned: bool | UnsetType = UNSET
 
 
 class EventAttendee(Struct, frozen=True):
@@ -363,4 +365,6 @@ def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachme
         parsed_text=UNSET if file.parsed_text is None else "",
         parsed_text_truncated=file.is_text_cut or UNSET,
         extraction_method=file.extraction_method or "unsupported",
+        infected=file.infected or UNSET,
+        scanned=file.scanned or UNSET,
     )

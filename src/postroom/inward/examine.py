@@ -8,14 +8,16 @@ from msgspec import UNSET, Struct, structs
 
 from postroom import log
 from postroom.accounts.people import own_letters
+from postroom.clock import from_iso
 from postroom.errors import is_passing
 from postroom.events import event_log
 from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
-from postroom.inward import admit, screening
+from postroom.inward import admit, scanning, screening
 from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.rules.apply import LetIn, apply_all
+from postroom.inward.scanning import Postponed
 from postroom.inward.screening import Screening
 from postroom.mailbox import (
     attachments,
@@ -127,14 +129,17 @@ async def examine_message(
         await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
+    accepted_at = from_iso(documents.decode(message.document).created_at)
     nothing = Examined(None, [_unreadable(file) for file in files], screening.NOT_EXAMINED, ["examination"])
     is_unread = documents.decode(message.document).parse_error == UNREAD
     try:
         found = (
             nothing
             if is_unread
-            else await find_out(resources, extractor, lookup, examination, message, files)
+            else await find_out(resources, extractor, lookup, examination, message, files, accepted_at)
         )
+    except Postponed:
+        return  # its claim ends, and it is due again
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
         found = nothing
@@ -158,9 +163,12 @@ async def find_out(
     examination: Examination,
     message: Message,
     files: list[Attachment],
+    accepted_at: int,
 ) -> Examined:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail, readers = await pools.READING.run(parse_mail, raw), Analysis()
+    scan = await scanning.scan(resources.config, raw, mail, accepted_at, resources.now())
+    files = scanning.with_scan(files, scan)
     trusted = resources.config.trusted_sealers
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful
@@ -175,6 +183,7 @@ async def find_out(
     dmarc = "temperror" if verdicts is None else verdicts.dmarc
     dmarc = dmarc if examination.peer_ip else screening.INSIDE
     findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers)
+    findings = scanning.with_names(findings, scan.names)
     return Examined(verdicts, texts, findings, readers.failed)
 
 

@@ -142,6 +142,8 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     """
     if read.awaits_policy:
         read = with_known_policy(resources, read)
+    if resources.config.clamd:
+        read = replace(read, needs_examination=True, findings=None)
     about = await find_subject(resources, read.report)
     has_imap = resources.config.imap is not None
     envelope = (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroom import limits
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
-from postroom.errors import InvalidSignature, NoText, NotFound
+from postroom.errors import Infected, InvalidSignature, NoText, NotFound
 from postroom.storage.database import Row, Tx, all_of
 from postroom_mail.files.extraction import MAX_TEXT_CHARS
 
@@ -20,7 +20,7 @@ LINKS = "attachment-links"
 # Without the rest of a cut text: only a reader who continues pays for it.
 _COLUMNS = (
     "message_id, filename, position, content_type, size_bytes, extraction_method, parsed_text, filename_raw,"
-    " text_rest is not null as is_text_cut"
+    " text_rest is not null as is_text_cut, infected, scanned"
 )
 
 
@@ -34,6 +34,8 @@ class Attachment(Struct, frozen=True):
     filename_raw: str | None = None  # as given, if that is not the name
     is_text_cut: bool = False  # the text goes on behind `parsed_text`
     rest: str | None = None  # the text after it, if it was just read
+    infected: str | None = None  # what clamd found in it
+    scanned: bool = False  # whether clamd has looked at it
 
     @classmethod
     def from_row(cls, row: Row) -> "Attachment":
@@ -46,6 +48,9 @@ class Attachment(Struct, frozen=True):
             row["parsed_text"],
             row["filename_raw"],
             bool(row["is_text_cut"]),
+            None,
+            row["infected"],
+            bool(row["scanned"]),
         )
 
     def with_text(self, method: str, text: str | None) -> "Attachment":
@@ -85,11 +90,13 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
 def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
     tx.run(
         "update attachments set extraction_method = :method, parsed_text = :text,"
-        " text_rest = coalesce(:rest, text_rest)"
+        " text_rest = coalesce(:rest, text_rest), infected = :infected, scanned = :scanned"
         " where message_id = :message_id and filename = :filename",
         method=attachment.extraction_method,
         text=attachment.parsed_text,
         rest=attachment.rest,
+        infected=attachment.infected,
+        scanned=int(attachment.scanned),
         message_id=message_id,
         filename=attachment.filename,
     )
@@ -121,6 +128,21 @@ def get(tx: Tx, message_id: str, filename: str) -> Attachment:
     if row is None:
         raise NotFound("No such attachment.")
     return Attachment.from_row(row)
+
+
+def require_clean(attachment: Attachment) -> Attachment:
+    """Raise Infected if clamd found something in it: then nothing gives it away unasked."""
+    if attachment.infected is not None:
+        raise Infected(
+            f"clamd found {attachment.infected} in {attachment.filename}. A key with the permission manage"
+            " can download it with ?infected=yes."
+        )
+    return attachment
+
+
+def require_no_infected(tx: Tx, message_id: str) -> None:
+    for file in list_of_messages(tx, [message_id], with_text=False).get(message_id, []):
+        require_clean(file)
 
 
 def require_text(attachment: Attachment) -> str:

@@ -62,6 +62,10 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     parsed_text_truncated: Annotated[bool, Meta(description=GOES_ON)] | UnsetType = UNSET
     extraction_method: str | UnsetType = UNSET
     filename_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
+    infected: (
+        Annotated[str, Meta(description="What clamd found in it. It can no longer be downloaded.")] | None
+    ) = None
+    scanned: Annotated[bool, Meta(description="Whether clamd has looked at it.")] = False
 
 
 class Links(Struct, frozen=True):
@@ -161,4 +165,6 @@ def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
         parsed_text_truncated=file.is_text_cut or UNSET,
         extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
         filename_raw=file.filename_raw or UNSET,
+        infected=file.infected,
+        scanned=file.scanned,
     )

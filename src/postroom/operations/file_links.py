@@ -81,7 +81,7 @@ def create_download_link(
 ) -> DownloadLink:
     """Create a link that gives an attachment once, without a key"""
     message = messages.get_outline(tx, caller.scope, message_id)
-    known = attachments.get(tx, message.id, filename)
+    known = attachments.require_clean(attachments.get(tx, message.id, filename))
     file = NamedFile(known.filename, known.content_type, known.size_bytes, message.id)
     link, path = file_links.add(tx, caller, DOWNLOAD, message.inbox_id, file, now)
     return _show(link, f"{config.base_url}{path}")
@@ -91,7 +91,7 @@ def take_download(tx: Tx, link: FileLink) -> Attachment:
     """Uses the link up, even if the client leaves early."""
     messages.require_visible(tx, link.message_id or "")
     file_links.use_up(tx, link)
-    return attachments.get(tx, link.message_id or "", link.filename)
+    return attachments.require_clean(attachments.get(tx, link.message_id or "", link.filename))
 
 
 def _show(link: FileLink, url: str) -> DownloadLink:

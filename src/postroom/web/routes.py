@@ -87,10 +87,12 @@ LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached)
 URL = (errors.InvalidWebhookUrl,)
 CHANGED_INBOX = (*URL, *RULES, errors.CatchAllTaken)
 NO_WEBHOOK = (errors.NoWebhookUrl,)
-LINK = (errors.InvalidSignature,)
-PREVIEW = (errors.NoPreview,)
+WITHHELD = (errors.Infected,)
+DOWNLOAD = (errors.InvalidSignature, *WITHHELD)
+PREVIEW = (errors.NoPreview, *WITHHELD)
 TEXT = (errors.NoText,)
 SEND = (
+    errors.Infected,
     errors.MissingIdempotencyKey,
     errors.FeatureRequiresPaidPlan,
     errors.IdempotencyKeyReused,
@@ -102,7 +104,7 @@ SEND = (
 ANSWER = (*SEND, errors.NotAnInvitation)
 REDIRECT = (*SEND, errors.NotRedirectable)
 NEW_UPLOAD = (errors.UploadLimitReached,)
-NEW_DRAFT = (errors.DraftLimitReached,)
+NEW_DRAFT = (errors.DraftLimitReached, *WITHHELD)
 CHANGE_DRAFT = (errors.DraftChanged,)
 SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
 MISSING = (errors.NotFound,)
@@ -188,9 +190,9 @@ ROUTES = (
     get(MESSAGE, decision_waiting.get_message, SCOPED, READING),
     delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
     get(f"{MESSAGE}/raw", downloads.get_raw_message, SCOPED, READING),
-    get(FILE, downloads.get_attachment, SCOPED, READING, 200, LINK, also=(302,)),
+    get(FILE, downloads.get_attachment, SCOPED, READING, 200, DOWNLOAD, also=(302,)),
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
-    post(f"{FILE}/link", file_links.create_download_link, SCOPED, READING, 201),
+    post(f"{FILE}/link", file_links.create_download_link, SCOPED, READING, 201, WITHHELD),
     get(f"{FILE}/preview", downloads.get_attachment_preview, SCOPED, READING, 200, PREVIEW),
     get("/v1/events", event_log.list_events, SCOPED, READING, 200, MISSING),
     post(

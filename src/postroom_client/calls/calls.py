@@ -801,12 +801,13 @@ def get_raw_message(message_id: str) -> Call[bytes]:
     return Call("GET", path("v1", "messages", message_id, "raw"), content, timeout_seconds=120)
 
 
-def get_attachment(message_id: str, filename: str) -> Call[bytes]:
+def get_attachment(message_id: str, filename: str, *, infected_yes: bool = False) -> Call[bytes]:
     """Download an attachment; its signed link works without a key."""
     return Call(
         "GET",
         path("v1", "attachments", message_id, filename),
         content,
+        query=present({"infected": "yes" if infected_yes else None}),
         follows_redirects=True,
         timeout_seconds=120,
     )

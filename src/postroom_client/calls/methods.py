@@ -777,9 +777,9 @@ class BlockingMethods(Protocol):
         """Get a message as it came, RFC 5322."""
         return self.run(calls.get_raw_message(message_id))
 
-    def get_attachment(self, message_id: str, filename: str) -> bytes:
+    def get_attachment(self, message_id: str, filename: str, *, infected_yes: bool = False) -> bytes:
         """Download an attachment; its signed link works without a key."""
-        return self.run(calls.get_attachment(message_id, filename))
+        return self.run(calls.get_attachment(message_id, filename, infected_yes=infected_yes))
 
     def get_attachment_text(self, message_id: str, filename: str, *, offset: int = 0) -> AttachmentText:
         """Get the text found in an attachment, a piece of a long one."""
@@ -2589,9 +2589,9 @@ class AwaitedMethods(Protocol):
         """Get a message as it came, RFC 5322."""
         return await self.run(calls.get_raw_message(message_id))
 
-    async def get_attachment(self, message_id: str, filename: str) -> bytes:
+    async def get_attachment(self, message_id: str, filename: str, *, infected_yes: bool = False) -> bytes:
         """Download an attachment; its signed link works without a key."""
-        return await self.run(calls.get_attachment(message_id, filename))
+        return await self.run(calls.get_attachment(message_id, filename, infected_yes=infected_yes))
 
     async def get_attachment_text(self, message_id: str, filename: str, *, offset: int = 0) -> AttachmentText:
         """Get the text found in an attachment, a piece of a long one."""

@@ -506,6 +506,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Name of the file, as the message or the draft lists it.",
             is_required=True,
         ),
+        Parameter("infected_yes", "switch", help="Also a file in which clamd found malware; needs `manage`."),
     ),
     "get_attachment_text": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),

@@ -314,5 +314,12 @@ def described(appointment: results.Appointment) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _infection(file: results.Attachment) -> str:
+    return f", withheld: clamd found {file.infected}" if file.infected else ""
+
+
 def file_lines(files: Sequence[results.Attachment]) -> list[str]:
-    return [f"Attachment: {file.filename} ({file.content_type}, {file.size_bytes} bytes)" for file in files]
+    return [
+        f"Attachment: {file.filename} ({file.content_type}, {file.size_bytes} bytes{_infection(file)})"
+        for file in files
+    ]

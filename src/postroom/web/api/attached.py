@@ -114,7 +114,7 @@ def find_file(tx: Tx, call: Call, message_id: str, filename: str) -> Attachment:
     require_word(call.caller.words, "message_read")
     try:
         message = messages.get_outline(tx, call.scope, message_id)
-        return attachments.get(tx, message.id, filename)
+        return attachments.require_clean(attachments.get(tx, message.id, filename))
     except NotFound:
         raise BadRequest(
             "attachmentOf names no attachment that this API key can read. Check messageId and filename.",

@@ -1,12 +1,15 @@
 """Messages and their attachments over REST, and the deletion of threads."""
 
 from collections.abc import Iterable
+from typing import Annotated, Literal
 from urllib.parse import quote
 
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom import ids
+from postroom.accounts.permissions import MANAGING, require_any
 from postroom.accounts.scope import Scope
 from postroom.errors import NoPreview
 from postroom.mailbox import attachments, drafts, messages, raw_mails
@@ -55,10 +58,22 @@ async def send_raw(resources: Resources, message_id: str) -> Response:
     return StreamingResponse(chunks, media_type=RFC_822, headers=SAFE_FILE_HEADERS)
 
 
-async def get_attachment(call: Call, message_id: str, filename: str) -> Response:
-    """Download an attachment; its signed link works without a key"""
+class DownloadQuery(Struct, frozen=True):
+    infected: (
+        Annotated[
+            Literal["yes"], Meta(description="Also a file in which clamd found malware; needs `manage`.")
+        ]
+        | UnsetType
+    ) = UNSET
 
+
+async def get_attachment(call: Call, message_id: str, filename: str, query: DownloadQuery) -> Response:
+    """Download an attachment; its signed link works without a key"""
     file = await call.resources.db.read(find_file, call.scope, message_id, filename)
+    if query.infected is UNSET:
+        attachments.require_clean(file)
+    elif file.infected is not None:
+        require_any(call.caller.permissions, MANAGING)
     return await send_file(call.resources, message_id, file)
 
 
@@ -70,6 +85,7 @@ def find_file(tx: Tx, scope: Scope, message_id: str, filename: str) -> Attachmen
 async def get_attachment_preview(call: Call, message_id: str, filename: str) -> Response:
     """Get a preview image of an attachment: PNG, at most 800 pixels wide and high"""
     file = await call.resources.db.read(find_file, call.scope, message_id, filename)
+    attachments.require_clean(file)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
     make = call.resources.previews.make
@@ -113,7 +129,7 @@ def find_linked_file(
     if ids.is_id(ids.DRAFT, message_id):
         return drafts.get_file(tx, message_id, filename)
     messages.require_visible(tx, message_id)
-    return attachments.get(tx, message_id, filename)
+    return attachments.require_clean(attachments.get(tx, message_id, filename))
 
 
 async def get_attachment_by_link(

@@ -1,0 +1,80 @@
+"""Has clamd look at a received email and each of its files."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroom import log
+from postroom.clock import SECOND
+from postroom.config import Config
+from postroom.inward.screening import Screening
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Signal
+from postroom.net import clamd
+from postroom.net.clamd import ClamdAway, Scanned
+from postroom_mail.mime.parse import ParsedMail
+
+INFECTED = "infected"  # the signal
+WEIGHT = 6
+AT_ONCE = 4  # pieces of one email
+
+
+class Postponed(Exception):
+    """clamd is away, and the email still waits for it."""
+
+
+class Scan(Struct, frozen=True):
+    """What clamd said of the whole email, and of each file in its order."""
+
+    whole: Scanned = Scanned()
+    files: tuple[Scanned, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        found = (each.infected for each in (*self.files, self.whole))
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+
+async def scan(config: Config, raw: bytes, mail: ParsedMail, accepted_at: int, now: int) -> Scan:
+    """Return an empty scan if there is no clamd, or it is away and nothing waits for it.
+
+    Raises Postponed while the email waits, up to `POSTROOM_CLAMD_WAIT` seconds after it was accepted.
+    """
+    if not config.clamd:
+        return Scan()
+    contents, turns = (raw, *(file.content for file in mail.attachments)), asyncio.Semaphore(AT_ONCE)
+    try:
+        async with asyncio.timeout(clamd.SCAN_SECONDS):
+            asked = (_scan(config.clamd, each, turns) for each in contents)
+            whole, *files = await asyncio.gather(*asked)
+    except (ClamdAway, TimeoutError) as error:
+        log.get().seldom("clamd is away", address=config.clamd, reason=str(error) or "no answer in time")
+        if now < accepted_at + config.clamd_wait * SECOND:
+            raise Postponed from None
+        return Scan()
+    return Scan(whole, tuple(files))
+
+
+async def _scan(address: str, content: bytes, turns: asyncio.Semaphore) -> Scanned:
+    async with turns:
+        return await clamd.scan(address, content)
+
+
+def with_scan(files: Sequence[Attachment], scan: Scan) -> list[Attachment]:
+    if not scan.files:
+        return list(files)
+    said = [scan.files[each.position] for each in files]
+    return [
+        replace(each, infected=of_it.infected, scanned=of_it.scanned)
+        for each, of_it in zip(files, said, strict=True)
+    ]
+
+
+def with_names(found: Screening, names: Sequence[str]) -> Screening:
+    """Malicious if clamd found anything."""
+    if not names:
+        return found
+    raised = [Signal(INFECTED, WEIGHT, f"clamd found {name}.", name) for name in names]
+    return Screening("malicious", [*found.signals, *raised])
