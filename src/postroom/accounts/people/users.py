@@ -13,7 +13,7 @@ from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
 from postroom.storage import database
-from postroom.storage.database import Row, Tx, insert, item_from_row, one_of, update, update_item
+from postroom.storage.database import Row, Tx, all_of, insert, item_from_row, one_of, update, update_item
 from postroom_mail.mime.address import normalize, validate
 
 OWNER, ADMIN, APPROVER, VIEWER = "owner", "admin", "approver", "viewer"
@@ -177,6 +177,12 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> list[Us
         offset=offset,
     )
     return [User.from_row(row) for row in rows]
+
+
+def names_of(tx: Tx, user_ids: Sequence[str]) -> dict[str, str]:
+    """Return the name of each user, or the address of one without."""
+    rows = all_of(tx, "select id, name, email from users where :wanted", "id", user_ids)
+    return {row["id"]: row["name"] or row["email"] for row in rows}
 
 
 def count(tx: Tx, account_id: str) -> int:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from postroom import limits
 from postroom.errors import ApiError, BadRequest
-from postroom.mailbox import documents, holds, messages, raw_mails, threads
+from postroom.mailbox import documents, holds, messages, raw_mails, thread_parts, threads, writers
 from postroom.operations import messages as messages_operations
 from postroom.operations.drafts import NewDraft
 from postroom.operations.sending.files import SentFile
@@ -19,9 +19,11 @@ from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
+from postroom.web.call import Tx
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.mail import place_before
+from postroom.web.dashboard.pages.teamwork import person_of
 from postroom.web.dashboard.pages.thread import query_before, show_thread
 from postroom.web.requests import cookies
 from postroom_mail.mime.parse import parse_mail
@@ -29,6 +31,7 @@ from postroom_mail.writing import light_markup
 
 DRAFTS = "/app/drafts"
 UNDO_SECONDS = 10
+NEWER = 20  # messages in which a reply of somebody else is looked for
 TEMPLATES_SHOWN = 100
 LAST_INBOX = "postroom_last_inbox"  # the cookie with the id of the inbox that a new email was last sent from
 REMEMBERED_SECONDS = 180 * 24 * 3600
@@ -77,6 +80,7 @@ class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
 class AnswerForm(MailForm, rename="camel", frozen=True, kw_only=True):
     how: Literal["reply", "all", "forward"] = "reply"
     message: str = ""
+    newest: str = ""  # the newest message that was on the page
 
 
 def moment_of(form: MailForm) -> str | None:
@@ -234,13 +238,29 @@ async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Resp
             kept = to_answer_draft(body, wanted, await body.to_html())
             made = await api.create_draft(context.call, thread.inbox_id, kept)
             return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
+        if newer := await context.read(find_newer_reply, thread.id, body):
+            query = query_before(context, how=body.how)
+            return await show_thread(context, thread.id, query, form=body, newer=newer)
         sent = await send(context, thread.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
         query = query_before(context, message=body.message, how=body.how)
         return await show_thread(context, thread.id, query, form=body, error=error)
+    await context.call.resources.db.write(writers.remove, thread.id, person_of(context))
     return to_thread(context, body, sent)
+
+
+def find_newer_reply(tx: Tx, thread_id: str, form: AnswerForm) -> str:
+    """Return when somebody else replied since the page was shown, or "". The page then shows it: it asks once."""
+    if not form.newest or form.how == "forward":
+        return ""
+    newer = thread_parts.count_newer(tx, thread_id, form.newest)
+    for message in thread_parts.list_outlines(tx, thread_id, min(newer, NEWER), 0):
+        document = documents.decode(message.document)
+        if document.direction == messages.OUTBOUND and message.status != messages.FAILED:
+            return document.created_at
+    return ""
 
 
 def to_answer_draft(form: AnswerForm, wanted: SendBody, body_html: str | None) -> NewDraft:

@@ -7,12 +7,14 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.people import users
 from postroom.errors import BadRequest
 from postroom.fields import Offset
 from postroom.mailbox import holds, inboxes, labels, messages, thread_digests, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.thread_digests import ThreadDigest
+from postroom.mailbox.thread_work import DONE, OPEN, SNOOZED, Work
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.queue import delayed_actions, deliveries
@@ -26,7 +28,9 @@ from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 from postroom.web.scope_filters import required
 
 ROWS = 50
-PLACE = ("inboxId", "podId", "label", "offset", "q", "cursor")
+PLACE = ("inboxId", "podId", "label", "offset", "q", "cursor", "state", "assignee")
+STATES = {"open": OPEN, "snoozed": SNOOZED, "done": DONE}
+ME = "me"
 
 
 class MailQuery(Struct, rename="camel", frozen=True):
@@ -39,14 +43,22 @@ class MailQuery(Struct, rename="camel", frozen=True):
     offset: Offset = 0
     q: str = ""
     cursor: str = ""
+    state: Literal["", "open", "snoozed", "done", "all"] = ""
+    assignee: str = ""
+
+    @property
+    def work_state(self) -> int | None:
+        """Which state the list shows: what is open, unless it is a list of a label."""
+        return STATES.get(self.state or ("all" if self.label else "open"))
 
     @property
     def place(self) -> dict[str, object]:
         """The query of an address that leads to this list, or to a thread beside it."""
-        given = zip(
-            PLACE, (self.inbox_id, self.pod_id, self.label, self.offset, self.q, self.cursor), strict=True
+        given = (
+            *(self.inbox_id, self.pod_id, self.label, self.offset, self.q, self.cursor),
+            *(self.state, self.assignee),
         )
-        return {**dict(given), "unread": "true" if self.unread else ""}
+        return {**dict(zip(PLACE, given, strict=True)), "unread": "true" if self.unread else ""}
 
     @property
     def list_path(self) -> str:
@@ -57,7 +69,7 @@ class Marks(Struct, frozen=True):
     """Selected threads and what to do with them, or one whose dot was clicked."""
 
     ids: list[str] = []
-    action: Literal["", "read", "unread", "label", "delete"] = ""
+    action: Literal["", "read", "unread", "label", "done", "open", "delete"] = ""
     label: str = ""
     toggle: str = ""
     back: str = "/app/mail"
@@ -95,6 +107,7 @@ class ThreadRow(Struct, frozen=True):
     address: str  # of its inbox
     made: ThreadDigest
     newest: Newest | None  # None beside a thread, where rows have no marks
+    assignee: str = ""
 
     @property
     def inbox_name(self) -> str:
@@ -132,6 +145,12 @@ def place_before(context: PageContext) -> dict[str, str]:
     return {name: given[name] for name in (*PLACE, "unread") if name in given}
 
 
+def list_before(context: PageContext) -> str:
+    """Return the address of the list from which the thread was opened whose page sent this form."""
+    place = place_before(context)
+    return link("/app/search" if place.get("q") else "/app/mail", **place)
+
+
 async def show_mail(context: PageContext, query: MailQuery) -> Response:
     rows, total, inbox = await context.read(read_rows, context, query, ROWS)
     return await context.show(
@@ -162,6 +181,7 @@ def read_rows(
         labels.fold(query.label) if query.label else None,
         limit,
         query.offset,
+        Work(query.work_state, assignee_of(context, query)),
     )
     if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(thread.id in leaving for thread in found)
@@ -179,10 +199,24 @@ def to_rows(tx: Tx, found: list[Thread], with_marks: bool) -> list[ThreadRow]:
     made = thread_digests.of_threads(tx, found)
     addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
     newest = read_newest(tx, found) if with_marks else {}
+    people = users.names_of(tx, sorted({thread.assignee_id for thread in found if thread.assignee_id}))
     return [
-        ThreadRow(thread, addresses.get(thread.inbox_id, ""), made[thread.id], newest.get(thread.id))
+        ThreadRow(
+            thread,
+            addresses.get(thread.inbox_id, ""),
+            made[thread.id],
+            newest.get(thread.id),
+            people.get(thread.assignee_id or "", ""),
+        )
         for thread in found
     ]
+
+
+def assignee_of(context: PageContext, query: MailQuery) -> str | None:
+    """Whose threads the list shows; None: everybody's. `me` is nobody without a user."""
+    if query.assignee == ME:
+        return context.session.user_id or "unknown"
+    return query.assignee or None
 
 
 def read_newest(tx: Tx, found: list[Thread]) -> dict[str, Newest]:
@@ -210,6 +244,8 @@ async def mark(context: PageContext, body: Marks) -> Response:
         return await label(context, chosen, body)
     if body.action == "delete" and not body.toggle:
         return await delete(context, chosen, body)
+    if body.action in ("done", "open") and not body.toggle:
+        return await finish(context, chosen, body)
 
     for thread_id in chosen:
         is_read = body.action == "read"
@@ -225,6 +261,16 @@ async def label(context: PageContext, chosen: list[str], body: Marks) -> Respons
     for thread_id in chosen:
         await context.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
     return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")
+
+
+async def finish(context: PageContext, chosen: list[str], body: Marks) -> Response:
+    is_done = body.action == "done"
+    change = ThreadChange(is_done=True) if is_done else ThreadChange(is_done=False, snoozed_until=None)
+    for thread_id in chosen:
+        await context.run(change_thread, thread_id=thread_id, body=change)
+    said = f"{len(chosen)} done. An answer opens a thread again." if is_done else f"{len(chosen)} open again."
+    undo_path = f"/app/mail/{chosen[0]}/reopen" if is_done and len(chosen) == 1 else ""
+    return go(own_path(body.back), said, undo=undo_path)
 
 
 async def delete(context: PageContext, chosen: list[str], body: Marks) -> Response:

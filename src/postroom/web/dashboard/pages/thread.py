@@ -16,6 +16,7 @@ from postroom.events import event_log as events
 from postroom.events import webhook_log
 from postroom.events.event_log import Event
 from postroom.events.webhook_log import Attempt
+from postroom.fields import iso
 from postroom.mailbox import (
     correspondents,
     documents,
@@ -34,6 +35,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.thread_digests import Person
 from postroom.mailbox.threads import Thread
+from postroom.operations.notes import may_note
 from postroom.operations.search import SearchQuery
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -43,6 +45,7 @@ from postroom.web.call import Tx
 from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.page_context import PageContext
+from postroom.web.dashboard.pages import teamwork
 from postroom.web.dashboard.pages.mail import (
     ROWS,
     Glance,
@@ -52,6 +55,7 @@ from postroom.web.dashboard.pages.mail import (
     read_rows,
     rows_of_threads,
 )
+from postroom.web.dashboard.pages.teamwork import Team
 from postroom_mail.mime.address import normalize, parse_list
 
 LATEST = 6  # of a thread, shown unless earlier ones are asked for
@@ -130,6 +134,12 @@ class Conversation(Struct, frozen=True):
     behind: Behind
     senders: dict[str, ShownSender]  # by the id of a received mail
     lost: dict[str, list[Delivery]]  # by the id of a mail that did not reach all of its recipients
+    team: Team
+
+    @property
+    def newest_id(self) -> str:
+        """The newest message that was on the page; none where later ones are not shown."""
+        return self.lines[-1].id if self.lines and not self.later else ""
 
     @property
     def last_inbound(self) -> Line | None:
@@ -142,13 +152,15 @@ async def show_thread(
     query: ThreadPageQuery,
     form: Any = None,
     error: ApiError | None = None,
+    newer: str = "",
 ) -> Response:
-    """`form` is a refused reply, and `error` the reason."""
+    """`form` is a refused reply, and `error` the reason; `newer` is a reply that came before this one."""
     listed = await search_beside(context, query) if query.q else None
     found = await context.read(read_conversation, context, thread_id, query, listed)
     chosen = query.message or (found.lines[-1].id if found.lines else "")
     raw = await read_raw(context, chosen) if query.tab in ("headers", "raw") and chosen else ""
     opened = [each.id for each in found.lines if each.whole is not None]
+    notes = [teamwork.shown_note(note) for note in await teamwork.read_notes(context, thread_id)]
     return await context.show(
         "thread.html",
         "mail",
@@ -165,6 +177,13 @@ async def show_thread(
         name_of=name_of,
         form=form,
         error=error,
+        newer=newer,
+        team=found.team,
+        notes=notes_beside(found, notes),
+        snoozes=teamwork.SNOOZES,
+        until=iso(found.thread.snoozed_until),
+        may_note=may_note(context.call.caller),
+        newest=found.newest_id,
         once=form.once if form else secrets.token_urlsafe(16),
         signs=signs,
         cut=SHOWN_CHARACTERS,
@@ -220,7 +239,21 @@ def read_conversation(
             for each in shown
             if each["status"] == messages.FAILED
         },
+        teamwork.read_team(tx, context, thread),
     )
+
+
+def notes_beside(found: Conversation, notes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the notes behind each message, by its id, and under `first` those in front of all.
+
+    Where earlier messages are not shown, neither are their notes.
+    """
+    beside: dict[str, list[dict[str, Any]]] = {}
+    for note in notes:
+        before = [line.id for line in found.lines if line.created_at <= from_iso(note["at"])]
+        place = before[-1] if before else "" if found.offset else "first"
+        beside.setdefault(place, []).append(note)
+    return beside
 
 
 def read_part(tx: Tx, thread: Thread, query: ThreadPageQuery) -> tuple[list[Message], int]:

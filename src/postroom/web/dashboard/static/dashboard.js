@@ -220,8 +220,14 @@ function act(key) {
   if (!target) return false;
   if (target.disabled) return say("Read to the end of the email first.") || true;
   // What was not opened by hand is only reached by a key, and pressed by the next.
-  if (target.matches("textarea, input:not([type=checkbox]), [data-reach]")) target.focus();
+  const bulk = target.closest(".bulk");
+  if (bulk && !$("[data-row] :checked", target.form)) {
+    if (!row) return false;
+    $("input[type=checkbox]", row).checked = true;
+  }
+  if (target.matches("textarea, select, input:not([type=checkbox]), [data-reach]")) target.focus();
   else target.click();
+  if (target.matches("summary")) $("button, textarea", target.parentElement)?.focus();
   return true;
 }
 
