@@ -374,6 +374,7 @@ class ShownTarget(Struct, rename="camel", frozen=True):
     kind: str
     target: str = ""
     on: list[str] = []
+    content: str = ""
     last_error: str | None = None
     failed_at: datetime | None = None
     told_at: datetime | None = None

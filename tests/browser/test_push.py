@@ -12,7 +12,7 @@ from tests.browser.house import House
 
 pytestmark = pytest.mark.needs("chromium")
 PUSHED = {
-    "title": "A mail waits for approval",
+    "title": "An email needs approval",
     "body": "Offer 7",
     "path": "/app/approvals?message=msg_1",
     "tag": "held",

@@ -225,9 +225,9 @@ def test_a_slash_opens_the_search_everywhere_and_help_lists_only_keys_that_work(
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.goto(f"{running.base_url}/app/mail?inboxId={reading}")
     press("?")
-    assert keys.all_inner_texts() == ["/", "g m", "j k", "Enter", "u", "x", "v", "c"]
+    assert keys.all_inner_texts() == ["/", "g m", "j k", "Enter", "u", "e", "x", "v", "c"]
     press("Escape")
     open_thread(page, "Four short")
     press("?")
-    listed = ["/", "g m", "j k", "Enter", "Esc", "r", "a", "f", "n p", "t", "u"]
+    listed = ["/", "g m", "j k", "Enter", "Esc", "r", "R", "f", "n p", "t", "e s a", "i", "u"]
     assert keys.all_inner_texts() == listed

@@ -108,7 +108,7 @@ def test_a_note_stands_between_the_messages_and_is_marked_as_internal(
     page.get_by_role("button", name="Add note").click()
     expect(note).to_have_count(2)
     expect(note.last.locator("strong", has_text="Wait")).to_be_visible()
-    expect(note.last.locator("li")).to_have_text("legal")
+    expect(note.last.locator(".item")).to_have_text("legal")
     running.clock.turn(1000)
     answer = letter(subject="Re: Hello", message_id="<team9@x>", in_reply_to="<team2@x>")
     running.deliver(answer, "team")
@@ -144,3 +144,24 @@ def test_two_who_answer_one_thread_see_each_other_and_the_second_send_asks_once(
     ben.get_by_role("button", name="Send", exact=True).click()
     expect(ben.get_by_text("Sending in 10 seconds.")).to_be_visible()
     assert running.api.get(f"/v1/threads/{thread_id}").json()["messageCount"] == 3
+
+
+def test_a_chat_gets_the_whole_email_by_choice_and_its_link_needs_a_sign_in(
+    running: House, open_page: Open, shared: str
+) -> None:
+    page = open_page("/app/settings/notifications")
+    page.get_by_label("Channel").select_option(label="Microsoft Teams")
+    page.get_by_label("URL or email address").fill("http://127.0.0.1:9/teams")
+    page.get_by_label("The whole email").check()
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("row", name="Microsoft Teams")).to_contain_text("Whole email")
+    running.api.patch(f"/v1/inboxes/{shared}", json={"approval": {"when": ["always"]}})
+    body = {"to": "zoe@there.example", "subject": "Offer", "body": "For your eyes."}
+    headers = {"Idempotency-Key": "offer"}
+    held = running.api.post(f"/v1/inboxes/{shared}/send", json=body, headers=headers).json()["id"]
+    stranger = open_page(f"/app/approvals?message={held}", signed_in=False)
+    expect(stranger.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert "For your eyes." not in stranger.content()
+    stranger.get_by_label("API key").fill(running.token)
+    stranger.locator("#key").press("Enter")
+    expect(stranger.get_by_text("For your eyes.").first).to_be_visible()

@@ -15,6 +15,9 @@ def test_targets_are_added_changed_listed_and_removed(shell: Shell) -> None:
         ("webhook", url, ["paused", "suspicious"]),
         ("email", "ann@example.org", ["domain_broken"]),
     ]
+    whole = shell.json("notifications", "add", "teams", "http://127.0.0.1:9/teams", "--whole")
+    assert [each["content"] for each in whole["targets"]] == ["subject", "subject", "email"]
+    shell.json("notifications", "remove", "http://127.0.0.1:9/teams")
     shown = shell.run("notifications", "list", "--no-json")
     assert "nothing sent yet" in shown.stdout
     assert shell.run("notifications", "add", "email", "ann@example.org", "--on", "never").exit_code == 1

@@ -9,7 +9,10 @@ import pytest
 from postroom.clock import HOUR, SECOND
 from postroom.events.webhook_signature import sign
 from tests.api.endpoint import Endpoint, running_endpoint
+from tests.api.test_dashboard import browser
+from tests.browser.made_up_dashboard import TRICK
 from tests.conftest import Server
+from tests.letters import letter
 from tests.waiting import until
 
 EVERYTHING = ["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
@@ -65,8 +68,8 @@ async def test_each_kind_of_target_is_told_in_its_form_with_a_link_and_no_text(s
             assert message_id in body
             assert "A secret text" not in body
         assert json.loads(discord.requests[0][1])["allowed_mentions"] == {"parse": []}
-        assert "A mail waits for approval" in json.loads(slack.requests[0][1])["text"]
-        assert ntfy.requests[0][0]["title"] == "A mail waits for approval"
+        assert "An email needs approval" in json.loads(slack.requests[0][1])["text"]
+        assert ntfy.requests[0][0]["title"] == "An email needs approval"
         async with asyncio.timeout(120):
             while not (mails := await server.resources.db.read(letters_to, "ann@example.org")):
                 await asyncio.sleep(0.02)
@@ -84,10 +87,10 @@ async def test_many_at_once_are_one_message(server: Server) -> None:
         for number in range(4):
             await hold(server, inbox_id, f"Mail {number}")
         await until_told(server, endpoint, 1)
-        assert "4 mails wait for approval" in json.loads(endpoint.requests[0][1])["text"]
+        assert "4 emails need approval" in json.loads(endpoint.requests[0][1])["text"]
         await server.api.put("/v1/pause")
         await until_told(server, endpoint, 2)
-        assert "Sending was paused" in json.loads(endpoint.requests[1][1])["text"]
+        assert "Sending is paused" in json.loads(endpoint.requests[1][1])["text"]
         [shown] = await targets_of(server)
         assert shown["lastError"] is None
         assert shown["toldAt"] is not None
@@ -161,3 +164,85 @@ async def test_what_is_wrong_with_a_target_is_said(server: Server) -> None:
     narrow = await server.api.post("/v1/api-keys", json={"permissions": ["read"]})
     async with server.client(narrow.json()["token"]) as reader:
         assert (await reader.get("/v1/notifications")).status_code == 403
+
+
+HOSTILE = "<!channel> [pay](https://evil.example) @everyone ```"
+
+
+async def test_a_target_that_wants_it_gets_the_whole_email_as_text_and_a_link_that_needs_a_sign_in(
+    server: Server,
+) -> None:
+    inbox_id = await held_inbox(server)
+    async with (
+        running_endpoint() as slack,
+        running_endpoint() as teams,
+        running_endpoint() as discord,
+        running_endpoint() as ntfy,
+    ):
+        targets = {"slack": slack, "teams": teams, "discord": discord, "ntfy": ntfy}
+        wanted = {"on": ["held", "suspicious"], "content": "email"}
+        await set_targets(
+            server,
+            *({"kind": kind, "target": endpoint.url, **wanted} for kind, endpoint in targets.items()),
+            {"kind": "email", "target": "ann@example.org", **wanted},
+        )
+        assert [each["content"] for each in await targets_of(server)] == ["email"] * 5
+        answer = await server.api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={
+                "to": "bob@there.example",
+                "bcc": ["carol@there.example"],
+                "subject": HOSTILE,
+                "body": f"{HOSTILE}\nhttps://track.example/7",
+                "attachments": [{"filename": "offer.txt", "text": "Seven"}],
+            },
+            headers={"Idempotency-Key": "whole"},
+        )
+        message_id = answer.json()["id"]
+        await server.deliver(letter(TRICK, subject="New bank details"), "careful")
+        for kind, endpoint in targets.items():
+            await until_told(server, endpoint, 2)
+            bodies = [body for _, body in endpoint.requests]
+            held, flagged = sorted(bodies, key=lambda body: b"New bank" in body)
+            assert max(map(len, bodies)) < 28_000, kind
+            said = held.decode()
+            for expected in ("bob@there.example", "carol@there.example", "offer.txt", "track.example/7"):
+                assert expected in said, (kind, expected)
+            assert f"/app/approvals?message={message_id}" in said
+            assert "/review/" not in said  # whose button needs no sign-in
+            assert b"Judged malicious" in flagged, kind
+        for _, body in slack.requests:
+            text = json.loads(body)
+            assert not {"<", ">"} & set(text["text"])
+            assert text["mrkdwn"] is False
+        for _, body in teams.requests:
+            [card] = json.loads(body)["attachments"]
+            assert {block["type"] for block in card["content"]["body"]} == {"RichTextBlock"}
+        for _, body in discord.requests:
+            told = json.loads(body)
+            assert told["allowed_mentions"] == {"parse": []}
+            assert told["embeds"][0]["description"].count("```") == 2
+            assert "[pay](" not in told["content"]
+        async with browser(server) as stranger:
+            page = await stranger.get(f"/app/approvals?message={message_id}")
+            assert "bob@there.example" not in page.text
+            assert page.status_code == 303
+        [first, *_] = await until(lambda: server.resources.db.read(letters_to, "ann@example.org"))
+        assert "track.example/7" in first["content"]
+        wrong = {"kind": "webhook", "target": slack.url, "on": ["held"], "content": "email"}
+        refused = await server.api.put("/v1/notifications", json={"targets": [wrong]})
+        assert (refused.status_code, refused.json()["field"]) == (400, "content")
+
+
+async def test_of_many_whole_emails_at_once_some_are_whole_and_the_others_counted(server: Server) -> None:
+    inbox_id, other_id = await held_inbox(server), await server.new_inbox("other")
+    await server.api.patch(f"/v1/inboxes/{other_id}", json={"approval": {"when": ["always"]}})
+    async with running_endpoint() as endpoint:
+        target = {"kind": "slack", "target": endpoint.url, "on": ["held"], "content": "email"}
+        await set_targets(server, target)
+        for number in range(12):
+            await hold(server, (inbox_id, other_id)[number % 2], f"Number {number}")
+        await until_told(server, endpoint, 10)
+        said = [json.loads(body)["text"] for _, body in endpoint.requests]
+        assert sum("An email needs approval: " in text for text in said) == 9
+        assert sum("3 emails need approval" in text and "The first of them" in text for text in said) == 1

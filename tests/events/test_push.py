@@ -122,7 +122,7 @@ async def test_a_hold_rings_the_phones_of_whoever_may_decide_it(server: Server) 
         await until_told(server, service, 1)
         headers, body = service.requests[0]
         told = phone.read(body)
-        assert told["title"] == "A mail waits for approval"
+        assert told["title"] == "An email needs approval"
         assert told["body"] == "Offer 7"
         assert told["path"] == f"/app/approvals?message={message_id}"
         assert b"Offer" not in body
@@ -132,7 +132,7 @@ async def test_a_hold_rings_the_phones_of_whoever_may_decide_it(server: Server) 
         for number in range(3):
             await hold(server, inbox_id, f"Mail {number}")
         await until_told(server, service, 2)
-        assert phone.read(service.requests[1][1])["title"] == "3 mails wait for approval"
+        assert phone.read(service.requests[1][1])["title"] == "3 emails need approval"
         assert of_others.requests == []
     assert len(await audit_of(server, "device.added")) == 3
 

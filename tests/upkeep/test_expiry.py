@@ -163,6 +163,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "retired_at",
         30 * DAY,
     ),
+    "writers": ({"name": "Ann", "person": "usr"}, "thread_id", "until_at", 0),
     "file_links": (
         {
             "kind": "upload",

@@ -375,6 +375,7 @@ export interface ShownTarget {
   kind: string;
   target: string;
   on: string[];
+  content: string;
   lastError: string | null;
   failedAt: string | null;
   toldAt: string | null;
@@ -1237,11 +1238,13 @@ export interface NotificationsBody {
 
 export interface TargetBody {
   /** Kind of target. */
-  kind: "discord" | "email" | "ntfy" | "slack" | "webhook";
+  kind: "discord" | "email" | "ntfy" | "slack" | "teams" | "webhook";
   /** A URL, or for email an address. */
   target: string;
   /** What it is notified of. */
   on: ("domain_broken" | "held" | "paused" | "suspicious" | "webhook_disabled")[];
+  /** What it gets of a held or suspicious email: its subject, or also recipients, text, files and findings. Every target gets a link; deciding there needs a sign-in. */
+  content?: "email" | "subject";
 }
 
 export interface NewFeedback {

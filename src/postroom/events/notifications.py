@@ -12,17 +12,20 @@ from postroom.events.payload import NewEvent
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
-from postroom.storage.database import Row, Tx, insert, item_from_row
+from postroom.storage.database import Row, Tx, count, insert, item_from_row
 
 HELD, PAUSED, WEBHOOK_DISABLED, SUSPICIOUS = "held", "paused", "webhook_disabled", "suspicious"
 DOMAIN_BROKEN = "domain_broken"
 OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS)
-SLACK, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "discord", "ntfy", "email", "webhook"
-KINDS = (SLACK, DISCORD, NTFY, EMAIL, WEBHOOK)
+SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "teams", "discord", "ntfy", "email", "webhook"
+KINDS = (SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK)
+SUBJECT, WHOLE = "subject", "email"  # what a target gets of the email that it is told of
+WHOLE_TOGETHER = 10  # whole emails that wait for a target; more are counted
 TARGETS_LIMIT = 20
 GATHERED = 5 * SECOND  # events within this time share one notification
 SUBJECT_CHARACTERS = 200
 FLAGGED = ("suspicious", "malicious")
+_WAITING = "target_id = :target_id and kind = :kind and state = 'waiting' and created_at > :since"
 
 
 class NotificationTarget(Struct, frozen=True):
@@ -34,6 +37,7 @@ class NotificationTarget(Struct, frozen=True):
     last_error: str | None = None
     failed_at: int | None = None
     told_at: int | None = None
+    content: str = SUBJECT
 
     @classmethod
     def from_row(cls, row: Row) -> "NotificationTarget":
@@ -49,6 +53,16 @@ class Notification(Struct, frozen=True):
     link: str
     count: int
     created_at: int
+    message_id: str = ""  # the email that it is about, if it is about one
+
+
+class News(NamedTuple):
+    """What happened, and of which message."""
+
+    occasion: str
+    subject: str
+    link: str
+    message_id: str = ""
 
 
 Told = NotificationTarget | PushSubscription
@@ -79,6 +93,7 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
             last_error=known.last_error,
             failed_at=known.failed_at,
             told_at=known.told_at,
+            content=asked.content,
         )
 
 
@@ -89,29 +104,48 @@ def record_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
         link = f"{base_url}/app/messages/{document.id}"
         if news.kind == "message.held":
             decision = f"{base_url}/app/approvals?message={document.id}"
-            note(tx, news.account_id, HELD, document.subject, decision, news.occurred_at)
+            held = News(HELD, document.subject, decision, document.id)
+            _tell_targets(tx, news.account_id, held, news.occurred_at)
             for device in push_subscriptions.list_ringing(tx, news.account_id, news.pod_id):
-                _emit(tx, device, device.endpoint, HELD, document.subject, decision, news.occurred_at)
+                _emit(tx, device, device.endpoint, held, news.occurred_at)
         elif news.kind == "message.received" and document.verdict in FLAGGED:
-            note(tx, news.account_id, SUSPICIOUS, document.subject, link, news.occurred_at)
+            flagged = News(SUSPICIOUS, document.subject, link, document.id)
+            _tell_targets(tx, news.account_id, flagged, news.occurred_at)
 
 
 def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
     """Notifies each target that wants it, or adds to the notification that already waits."""
+    _tell_targets(tx, account_id, News(occasion, subject, link), now)
+
+
+def _tell_targets(tx: Tx, account_id: str, news: News, now: int) -> None:
     for target in list_targets(tx, account_id):
-        if occasion in target.wanted:
-            _emit(tx, target, target.target, occasion, subject, link, now)
+        if news.occasion in target.wanted:
+            _emit(tx, target, target.target, news, now)
 
 
-def _emit(tx: Tx, told: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
-    if not _join(tx, told, occasion, now):
-        _add(tx, told, address, occasion, subject[:SUBJECT_CHARACTERS], link, now)
+def _emit(tx: Tx, told: Told, address: str, news: News, now: int) -> None:
+    is_whole = isinstance(told, NotificationTarget) and told.content == WHOLE and news.message_id
+    is_alone = is_whole and _count_waiting(tx, told, news.occasion, now) < WHOLE_TOGETHER
+    if is_alone or not _join(tx, told, news.occasion, now):
+        _add(tx, told, address, news, now)
+
+
+def _count_waiting(tx: Tx, target: Told, occasion: str, now: int) -> int:
+    return count(
+        tx,
+        f"select count(*) as number from notifications where {_WAITING}",
+        target_id=target.id,
+        kind=occasion,
+        since=now - GATHERED,
+    )
 
 
 def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
+    """Adds to the newest one that waits."""
     joined = tx.run(
-        "update notifications set count = count + 1 where target_id = :target_id and kind = :kind"
-        " and state = 'waiting' and created_at > :since",
+        "update notifications set count = count + 1 where id ="
+        f" (select max(id) from notifications where {_WAITING})",
         target_id=target.id,
         kind=occasion,
         since=now - GATHERED,
@@ -119,7 +153,7 @@ def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
     return joined > 0
 
 
-def _add(tx: Tx, target: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
+def _add(tx: Tx, target: Told, address: str, news: News, now: int) -> None:
     new_id = ids.new(ids.NOTIFICATION, now)
     insert(
         tx,
@@ -127,9 +161,10 @@ def _add(tx: Tx, target: Told, address: str, occasion: str, subject: str, link: 
         id=new_id,
         account_id=target.account_id,
         target_id=target.id,
-        kind=occasion,
-        subject=subject,
-        link=link,
+        kind=news.occasion,
+        subject=news.subject[:SUBJECT_CHARACTERS],
+        link=news.link,
+        message_id=news.message_id,
         count=1,
         state="waiting",
         created_at=now,

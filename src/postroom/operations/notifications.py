@@ -9,14 +9,17 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.config import Config
+from postroom.errors import BadRequest
 from postroom.events import notifications
-from postroom.events.notifications import EMAIL, NotificationTarget
+from postroom.events.notifications import EMAIL, SUBJECT, WEBHOOK, NotificationTarget
 from postroom.external_mailboxes import address_uses
 from postroom.fields import Timestamp, show_item
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
-Kind = Annotated[Literal["slack", "discord", "ntfy", "email", "webhook"], Meta(description="Kind of target.")]
+Kind = Annotated[
+    Literal["slack", "teams", "discord", "ntfy", "email", "webhook"], Meta(description="Kind of target.")
+]
 Occasion = Literal["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
 
 
@@ -24,6 +27,13 @@ class TargetBody(Struct, rename="camel", frozen=True):
     kind: Kind
     target: Annotated[str, Meta(min_length=1, max_length=2000, description="A URL, or for email an address.")]
     on: Annotated[list[Occasion], Meta(min_length=1, max_length=10, description="What it is notified of.")]
+    content: Annotated[
+        Literal["subject", "email"],
+        Meta(
+            description="What it gets of a held or suspicious email: its subject, or also recipients, text,"
+            " files and findings. Every target gets a link; deciding there needs a sign-in."
+        ),
+    ] = "subject"
 
 
 class NotificationsBody(Struct, frozen=True):
@@ -36,6 +46,7 @@ class ShownTarget(Struct, rename="camel", frozen=True):
     kind: str
     target: str
     on: list[str]
+    content: str
     last_error: str | None
     failed_at: Timestamp | None
     told_at: Timestamp | None
@@ -55,6 +66,11 @@ def put_notifications(
     tx: Tx, caller: Caller, body: NotificationsBody, config: Config, now: int
 ) -> Notifications:
     """Set the notification targets; they replace the old ones"""
+    if any(each.kind == WEBHOOK and each.content != SUBJECT for each in body.targets):
+        raise BadRequest(
+            "A webhook target gets the subject. For whole emails, use a webhook for message.held.",
+            field="content",
+        )
     accounts.lock(tx, caller.account_id)
     before = get_notifications(tx, caller)
     targets = [
@@ -64,6 +80,7 @@ def put_notifications(
             each.kind,
             address_of(tx, caller.account_id, each, config),
             tuple(dict.fromkeys(each.on)),
+            content=each.content,
         )
         for each in body.targets
     ]

@@ -1,4 +1,4 @@
-"""A claimed notification: written for Slack, Discord, ntfy, mail, a webhook or a browser, and posted."""
+"""A claimed notification: written for a chat, a phone, mail, a webhook or a browser, and posted."""
 
 from collections.abc import Callable
 
@@ -7,12 +7,12 @@ import msgspec
 from postroom.accounts import secret_values
 from postroom.clock import HOUR, SECOND
 from postroom.events import notifications, push_subscriptions, web_push, webhooks
-from postroom.events.notifications import DISCORD, EMAIL, NTFY, SLACK, Notification, NotificationTarget, Told
+from postroom.events.notifications import EMAIL, WEBHOOK, WHOLE, Notification, NotificationTarget, Told
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_webhook import try_url
-from postroom.outward.notices import letters
+from postroom.outward.notices import chat_forms, letters, whole_email
 from postroom.processes import pools
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery
@@ -24,15 +24,15 @@ from postroom.storage.database import Tx
 LIFETIME = HOUR
 GONE = (404, 410)  # the browser has ended its subscription (RFC 8030 section 7.3)
 SENTENCES: dict[str, str] = {
-    "held": "A mail waits for approval",
-    "paused": "Sending was paused",
-    "webhook_disabled": "A webhook was disabled",
-    "domain_broken": "A domain no longer works",
-    "suspicious": "A suspicious mail came in",
+    "held": "An email needs approval",
+    "paused": "Sending is paused",
+    "webhook_disabled": "A webhook is disabled",
+    "domain_broken": "A domain needs attention",
+    "suspicious": "A suspicious email arrived",
 }
 MANY: dict[str, Callable[[int], str]] = {
-    "held": lambda count: f"{count} mails wait for approval",
-    "suspicious": lambda count: f"{count} suspicious mails came in",
+    "held": lambda count: f"{count} emails need approval",
+    "suspicious": lambda count: f"{count} suspicious emails arrived",
 }
 
 
@@ -45,7 +45,8 @@ async def deliver_notification(
         return
     note, target = found
     if isinstance(target, NotificationTarget) and target.kind == EMAIL:
-        await resources.db.write(send_letter, delivery, note, target, resources.now())
+        email = await email_of(resources, note, target)
+        await resources.db.write(send_letter, delivery, note, target, email, resources.now())
         return
     address, body, headers = await write_for(resources, note, target)
     outcome = await post(resources, courier, address, body, headers)
@@ -79,7 +80,8 @@ async def write_for(
     now = resources.now()
     if isinstance(target, NotificationTarget):
         secret = await resources.db.read(find_secret, note.account_id)
-        return target.target, *written(note, target, secret, now)
+        email = await email_of(resources, note, target)
+        return target.target, *written(note, target, email, secret, now)
     own = await resources.db.read(secret_values.get, web_push.OWN)
     content = for_browser(note)
     contact = f"mailto:postmaster@{resources.config.domain}"
@@ -87,6 +89,12 @@ async def write_for(
         web_push.to_request, content, target.endpoint, target.p256dh, target.auth, own, contact, now
     )
     return target.endpoint, body, headers
+
+
+async def email_of(resources: Resources, note: Notification, target: NotificationTarget) -> str:
+    """Return the whole email for a target that wants it, or "". Of several, the first."""
+    email = await whole_email.read_email(resources, note) if target.content == WHOLE else ""
+    return f"The first of them:\n\n{email}" if email and note.count > 1 else email
 
 
 def for_browser(note: Notification) -> bytes:
@@ -101,11 +109,13 @@ def find_secret(tx: Tx, account_id: str) -> str | None:
     return None if webhook is None else webhook.secret
 
 
-def send_letter(tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, now: int) -> None:
+def send_letter(
+    tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, email: str, now: int
+) -> None:
     """Sends it as a letter, which is retried like any other."""
     deliveries.record_answer(tx, delivery, None, "", 0)
     if deliveries.finish(tx, delivery, deliveries.DONE, None, "It goes as a letter.", now):
-        letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note), now)
+        letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note, email), now)
         notifications.record_outcome(tx, target.id, None, now)
 
 
@@ -129,24 +139,22 @@ def headline(note: Notification) -> str:
     return SENTENCES[note.kind]
 
 
-def text_of(note: Notification) -> str:
-    """Contains nothing of an email but its subject."""
-    about = f": {note.subject}" if note.subject and note.count == 1 else ""
-    return f"{headline(note)}{about}\n{note.link}\n"
+def text_of(note: Notification, email: str = "") -> str:
+    """Contains nothing of an email but its subject, unless the target gets it whole."""
+    line = chat_forms.line_of(headline(note), about(note))
+    link = chat_forms.sign_in_line(email, note.link)
+    return f"{line}\n\n{email}\n\n{link}\n" if email else f"{line}\n{link}\n"
+
+
+def about(note: Notification) -> str:
+    return note.subject if note.count == 1 else ""
 
 
 def written(
-    note: Notification, target: NotificationTarget, secret: str | None, now: int
+    note: Notification, target: NotificationTarget, email: str, secret: str | None, now: int
 ) -> tuple[bytes, dict[str, str]]:
-    json = {"Content-Type": "application/json", "User-Agent": "Postroom"}
-    if target.kind == SLACK:
-        return msgspec.json.encode({"text": text_of(note)}), json
-    if target.kind == DISCORD:
-        # A subject written by a stranger must not mention anybody.
-        quiet = {"content": text_of(note)[:1900], "allowed_mentions": {"parse": []}}
-        return msgspec.json.encode(quiet), json
-    if target.kind == NTFY:
-        return text_of(note).encode(), {"Title": headline(note), "Click": note.link, "User-Agent": "Postroom"}
+    if target.kind != WEBHOOK:
+        return chat_forms.write(target.kind, headline(note), about(note), email, note.link)
     body = msgspec.json.encode(
         {
             "event": "notification",
@@ -158,7 +166,7 @@ def written(
         }
     )
     if secret is None:
-        return body, json
+        return body, chat_forms.JSON
     timestamp = now // SECOND
     signed = {"X-Timestamp": str(timestamp), "X-Signature": sign(secret, timestamp, body)}
-    return body, {**json, **signed, **standard_headers(secret, note.id, timestamp, body)}
+    return body, {**chat_forms.JSON, **signed, **standard_headers(secret, note.id, timestamp, body)}

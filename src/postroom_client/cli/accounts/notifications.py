@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = GROUPS["notifications"]
 
 Kind = Annotated[
-    Literal["slack", "discord", "ntfy", "email", "webhook"], typer.Argument(help="Kind of target.")
+    Literal["slack", "teams", "discord", "ntfy", "email", "webhook"], typer.Argument(help="Kind of target.")
 ]
 Target = Annotated[str, typer.Argument(help="A URL, or for email an address.")]
 Occasions = Annotated[
@@ -25,6 +25,9 @@ Occasions = Annotated[
         "--on",
         help="held, paused, webhook_disabled, domain_broken or suspicious (repeatable); held by default.",
     ),
+]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="Held and suspicious emails whole, instead of their subject.")
 ]
 
 
@@ -37,9 +40,12 @@ def list_all(context: CommandContext) -> None:
 
 
 @command(app, "add")
-def add(context: CommandContext, kind: Kind, target: Target, on: Occasions = None) -> None:
+def add(
+    context: CommandContext, kind: Kind, target: Target, on: Occasions = None, whole: Whole = False
+) -> None:
     """Add a target, or change what an existing one is for."""
-    asked = {"kind": kind, "target": target, "on": on or ["held"]}
+    content = "email" if whole else "subject"
+    asked = {"kind": kind, "target": target, "on": on or ["held"], "content": content}
     others = [each for each in _targets(context) if (each["kind"], each["target"]) != (kind, target)]
     _put(context, [*others, asked])
 
@@ -60,7 +66,9 @@ def _targets(context: CommandContext) -> list[dict[str, Any]]:
     from postroom_client.calls import calls
 
     found = context.ask(calls.get_notifications()).targets
-    return [{"kind": each.kind, "target": each.target, "on": each.on} for each in found]
+    return [
+        {"kind": each.kind, "target": each.target, "on": each.on, "content": each.content} for each in found
+    ]
 
 
 def _put(context: CommandContext, targets: Sequence[dict[str, Any]]) -> None:
@@ -73,7 +81,7 @@ def _show(found: "Notifications") -> None:
     if not found.targets:
         output.note("No targets yet. Add one: postroom notifications add email ann@example.org")
         return
-    output.print_table(("kind", "target", "on", ("last", _state)), found.targets)
+    output.print_table(("kind", "target", "on", "content", ("last", _state)), found.targets)
 
 
 def _state(target: "ShownTarget") -> str:

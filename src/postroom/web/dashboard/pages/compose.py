@@ -252,7 +252,7 @@ async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Resp
 
 
 def find_newer_reply(tx: Tx, thread_id: str, form: AnswerForm) -> str:
-    """Return when somebody else replied since the page was shown, or "". The page then shows it: it asks once."""
+    """Return when somebody else replied since the page was shown, or "". It asks once: then it is shown."""
     if not form.newest or form.how == "forward":
         return ""
     newer = thread_parts.count_newer(tx, thread_id, form.newest)

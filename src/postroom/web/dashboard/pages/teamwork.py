@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import nh3
-from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -21,13 +19,12 @@ from postroom.operations import notes as note_operations
 from postroom.operations.notes import NewNote, Note, may_note
 from postroom.operations.threads import ThreadChange, change_thread
 from postroom.web.call import Tx
+from postroom.web.dashboard.display import note_lines
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.mail import list_before, place_before
-from postroom_mail.writing import light_markup
 
 PEOPLE = 200
-NOTE_TAGS = {"p", "br", "strong", "ul", "ol", "li", "a", "blockquote"}
 SNOOZES = (("In 3 hours", 3), ("In 1 day", 24), ("In 3 days", 72), ("In 1 week", 168))
 
 
@@ -73,14 +70,6 @@ async def read_notes(context: PageContext, thread_id: str) -> list[Note]:
         return []
     query = PageQuery(limit=NOTES_OF_A_THREAD)
     return (await context.run(note_operations.list_notes, thread_id=thread_id, query=query)).data
-
-
-def note_html(body: str) -> Markup:
-    """Return the marks of a note as HTML; everything else is text."""
-    made = light_markup.to_html(body)
-    if made is None:
-        return Markup("<pre class=prose>{}</pre>").format(body)
-    return Markup(nh3.clean(made, tags=NOTE_TAGS, attributes={"a": {"href"}}))  # noqa: S704
 
 
 async def assign(context: PageContext, thread_id: str, body: AssignForm) -> Response:
@@ -154,4 +143,4 @@ def note_writer(tx: Tx, context: PageContext, thread_id: str) -> list[str]:
 
 
 def shown_note(note: Note) -> dict[str, Any]:
-    return {"id": note.id, "html": note_html(note.body), "author": note.author, "at": note.created_at}
+    return {"id": note.id, "lines": note_lines.read(note.body), "author": note.author, "at": note.created_at}

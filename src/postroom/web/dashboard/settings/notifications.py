@@ -1,10 +1,12 @@
 """Notifications: who is notified outside the pages, of what, and whether it works."""
 
+from typing import Literal
+
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.events.notifications import KINDS, OCCASIONS
+from postroom.events.notifications import OCCASIONS
 from postroom.fields import explain
 from postroom.operations import notifications
 from postroom.operations.notifications import NotificationsBody, ShownTarget, TargetBody
@@ -12,6 +14,14 @@ from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.page_context import PageContext, go
 
 PATH = "/app/settings/notifications"
+CHANNELS = {
+    "slack": "Slack",
+    "teams": "Microsoft Teams",
+    "discord": "Discord",
+    "ntfy": "ntfy",
+    "email": "Email",
+    "webhook": "Webhook",
+}
 SENTENCES = {
     "held": "email needs approval",
     "paused": "sending paused",
@@ -28,6 +38,7 @@ class RemovedTarget(Struct, frozen=True):
 
 class TargetForm(RemovedTarget, frozen=True):
     on: list[str] = []
+    content: Literal["subject", "email"] = "subject"
 
 
 async def show_notifications(context: PageContext) -> Response:
@@ -37,7 +48,7 @@ async def show_notifications(context: PageContext) -> Response:
         "settings",
         title="Notifications",
         targets=found,
-        kinds=KINDS,
+        channels=CHANNELS,
         occasions=OCCASIONS,
         sentences=SENTENCES,
     )
@@ -46,7 +57,12 @@ async def show_notifications(context: PageContext) -> Response:
 async def add_target(context: PageContext, body: TargetForm) -> Response:
     """For an existing target, replaces what it is notified of."""
     kept = [each for each in await list_kept(context) if (each.kind, each.target) != (body.kind, body.target)]
-    new: dict[str, object] = {"kind": body.kind, "target": body.target.strip(), "on": body.on}
+    new: dict[str, object] = {
+        "kind": body.kind,
+        "target": body.target.strip(),
+        "on": body.on,
+        "content": body.content,
+    }
     await put(context, [*msgspec.to_builtins(kept), new])
     return go(PATH, f"{body.target.strip()} is notified from now on.")
 
@@ -61,7 +77,11 @@ async def remove_target(context: PageContext, body: RemovedTarget) -> Response:
 async def list_kept(context: PageContext) -> list[TargetBody]:
     found: list[ShownTarget] = (await context.run(notifications.get_notifications)).targets
     return msgspec.convert(
-        [{"kind": each.kind, "target": each.target, "on": each.on} for each in found], list[TargetBody]
+        [
+            {"kind": each.kind, "target": each.target, "on": each.on, "content": each.content}
+            for each in found
+        ],
+        list[TargetBody],
     )
 
 
