@@ -21,7 +21,7 @@ ADDRESSES_CHARACTERS = 2_000
 SIGNALS = 10
 
 
-class About(Struct, frozen=True):
+class NotifiedEmail(Struct, frozen=True):
     """A stored email, its hold if it waits for a decision, and what was found in its thread."""
 
     message: Message
@@ -45,7 +45,7 @@ async def read_email(resources: Resources, note: Notification) -> str:
     return await pools.READING.run(held_text, about, about.hold, raw)
 
 
-def look_up(tx: Tx, note: Notification) -> About | None:
+def look_up(tx: Tx, note: Notification) -> NotifiedEmail | None:
     message = messages.find(tx, note.message_id) if note.message_id else None
     if message is None:
         return None
@@ -55,10 +55,10 @@ def look_up(tx: Tx, note: Notification) -> About | None:
     files = attachments.list_of_messages(tx, [message.id], with_text=False).get(message.id, [])
     found = None if hold is None else findings.find(tx, hold, message.thread_id)
     document = documents.decode(message.document)
-    return About(message, document, hold, [each.filename for each in files], found)
+    return NotifiedEmail(message, document, hold, [each.filename for each in files], found)
 
 
-def held_text(about: About, hold: Hold, raw: bytes) -> str:
+def held_text(about: NotifiedEmail, hold: Hold, raw: bytes) -> str:
     """As in the notice to a reviewer: one reading of the bytes, which the content hash is of too."""
     shown = content_view.to_text(content_view.view(raw, hold.bcc), TEXT_CHARACTERS)
     warning = "\n".join(_warnings(about.found))
@@ -78,7 +78,7 @@ def _reasons(document: Document) -> list[str]:
     return [signal.reason for signal in document.signals[:SIGNALS]] or ["see the thread"]
 
 
-def received_text(about: About) -> str:
+def received_text(about: NotifiedEmail) -> str:
     document = about.document
     rows = [
         ("From", document.from_addr),

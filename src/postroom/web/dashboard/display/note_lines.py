@@ -9,7 +9,7 @@ from postroom_mail.writing.light_markup import ADDRESS, BOLD, BULLET, LINK, NUMB
 MARKED = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in (LINK, ADDRESS, BOLD)))
 
 
-class Run(NamedTuple):
+class NotePiece(NamedTuple):
     """A piece of a line; `url` where it is a link."""
 
     text: str
@@ -19,7 +19,7 @@ class Run(NamedTuple):
 
 class NoteLine(NamedTuple):
     kind: str
-    runs: list[Run]
+    runs: list[NotePiece]
 
 
 def read(body: str) -> list[NoteLine]:
@@ -33,16 +33,16 @@ def kind_of(line: str) -> tuple[str, str]:
     return ("item number" if NUMBER.match(line) else "text"), line
 
 
-def runs_of(line: str) -> Iterator[Run]:
+def runs_of(line: str) -> Iterator[NotePiece]:
     end = 0
     for found in MARKED.finditer(line):
         yield from plain(line[end : found.start()])
         label, target, bold = found.groups()
-        yield Run(label or bold or found[0], bold is not None, target or ("" if bold else found[0]))
+        yield NotePiece(label or bold or found[0], bold is not None, target or ("" if bold else found[0]))
         end = found.end()
     yield from plain(line[end:])
 
 
-def plain(text: str) -> Iterator[Run]:
+def plain(text: str) -> Iterator[NotePiece]:
     if text:
-        yield Run(text)
+        yield NotePiece(text)

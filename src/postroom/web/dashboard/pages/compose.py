@@ -9,12 +9,13 @@ from starlette.responses import Response
 
 from postroom import limits
 from postroom.errors import ApiError, BadRequest
-from postroom.mailbox import documents, holds, messages, raw_mails, thread_parts, threads, writers
+from postroom.mailbox import documents, holds, messages, raw_mails, thread_parts, threads
 from postroom.operations import messages as messages_operations
 from postroom.operations.drafts import NewDraft
 from postroom.operations.sending.files import SentFile
 from postroom.operations.sending.send import SendBody
 from postroom.operations.templates import TemplateQuery, list_templates
+from postroom.operations.writers import stop_writing
 from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api import drafts as api
@@ -247,7 +248,7 @@ async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Resp
             raise
         query = query_before(context, message=body.message, how=body.how)
         return await show_thread(context, thread.id, query, form=body, error=error)
-    await context.call.resources.db.write(writers.remove, thread.id, person_of(context))
+    await context.decide(stop_writing, thread.id, person_of(context))
     return to_thread(context, body, sent)
 
 

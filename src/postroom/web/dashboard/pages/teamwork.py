@@ -13,11 +13,12 @@ from postroom.clock import HOUR
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery
 from postroom.limits import NOTES_OF_A_THREAD
-from postroom.mailbox import thread_states, threads, writers
+from postroom.mailbox import thread_states, writers
 from postroom.mailbox.threads import Thread
 from postroom.operations import notes as note_operations
 from postroom.operations.notes import NewNote, Note, may_note
 from postroom.operations.threads import ThreadChange, change_thread
+from postroom.operations.writers import write_reply
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import note_lines
 from postroom.web.dashboard.display.rendering import link
@@ -131,15 +132,9 @@ def person_of(context: PageContext) -> str:
 
 async def write(context: PageContext, thread_id: str) -> Response:
     """The page says from time to time that its reply is open, and gets who else writes."""
-    names = await context.call.resources.db.write(note_writer, context, thread_id)
+    name = context.session.name or "Someone"
+    names = await context.decide(write_reply, thread_id, person_of(context), name)
     return await context.show("writers.html", "mail", writing=names)
-
-
-def note_writer(tx: Tx, context: PageContext, thread_id: str) -> list[str]:
-    thread = threads.get(tx, context.call.scope, thread_id)
-    now, person = context.call.now(), person_of(context)
-    writers.note(tx, thread.id, person, context.session.name or "Someone", now)
-    return writers.list_others(tx, thread.id, person, now)
 
 
 def shown_note(note: Note) -> dict[str, Any]:
