@@ -72,6 +72,7 @@ from postroom.storage.data_folder import (
 from postroom.storage.database import Database
 from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
+from postroom.upkeep.keep_evidence import keep_evidence
 from postroom.upkeep.shared_blob_store import keep_store, require_one_store
 from postroom.upkeep.upkeep_loop import run_upkeep
 from postroom.upkeep.wake_threads import wake_threads
@@ -215,6 +216,7 @@ def start_examination_and_upkeep(
     start_rules(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "snoozed threads", partial(wake_threads, resources))
+    run(stack, resources, "evidence", partial(keep_evidence, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "reputation", partial(watch_reputation, resources))
     read = partial(domain_reports.read_mail, resources, lookup)

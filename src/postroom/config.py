@@ -60,6 +60,7 @@ class Config(Struct, frozen=True):
     drain_seconds: int  # after SIGTERM, not ready but still serving
     tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a self-signed certificate
     tls_key: Path | None
+    audit_export: str  # where the audit log is copied to each day; "" is nowhere
     acme: str  # the directory of the authority to get certificates from; "" for none
     acme_email: str  # where that authority can reach the operator
     dns_provider: str  # where records of certificates are set; "" for none
@@ -231,6 +232,13 @@ SETTINGS = (
     ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", read.file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", read.file, "Its key."),
+    Setting(
+        "POSTROOM_AUDIT_EXPORT",
+        "audit_export",
+        "",
+        read.audit_export,
+        "Daily copies of the audit log: a folder or s3://….",
+    ),
     Setting(
         "POSTROOM_ACME", "acme", "off", read.acme_directory, "on: free certificates; or a directory's URL."
     ),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from postroom.accounts import accounts, dkim_keys, domains, keys, secret_values, sessions
+from postroom.accounts import accounts, dkim_keys, domains, keys, secret_values, sessions, signing_keys
 from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import web_push, webhooks
@@ -26,6 +26,7 @@ def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
     """On an empty database: an account, its key and a link for its owner."""
     own = (secret_values.LETTER, secret_values.RETURN_PATH, REVIEW, web_push.OWN)
     secret_values.make_missing(tx, attachments.LINKS, *own)
+    signing_keys.keep_current(tx, now)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, accounts.FIRST, config.plan, now)

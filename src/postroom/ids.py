@@ -16,6 +16,7 @@ PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 UPLOAD, DOWNLOAD = "upl", "dnl"
 NOTE = "note"
 RULE_TASK = "rlt"
+SIGNING_KEY = "sgk"
 
 _SHAPE = re.compile(r"([a-z]{3,4})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.

@@ -128,6 +128,10 @@ def database_url(name: str, value: str) -> str:
     return value
 
 
+def audit_export(name: str, value: str) -> str:
+    return blob_url(name, value) if value.startswith("s3:") or not value else str(folder(name, value))
+
+
 def blob_url(name: str, value: str) -> str:
     if not value:
         return ""

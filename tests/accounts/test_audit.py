@@ -4,6 +4,7 @@ import msgspec
 
 from postroom.accounts import audit
 from postroom.accounts.actors import Actor
+from postroom.accounts.audit_entries import Entry
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import MINUTE
@@ -15,7 +16,7 @@ CALLER = Caller("key_1", ACCOUNT, "first", "free", Scope(ACCOUNT), key_name="age
 INBOX = Scope(ACCOUNT, "pod_1", "inb_1")
 
 
-def read(tx: Tx, scope: Scope) -> list[audit.Entry]:
+def read(tx: Tx, scope: Scope) -> list[Entry]:
     return audit.list_within(tx, scope, None, None, None, None, 100, 0)[0]
 
 

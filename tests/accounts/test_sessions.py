@@ -4,7 +4,7 @@ import pytest
 
 from postroom.accounts import audit, keys, pods, sessions
 from postroom.accounts.actors import THE_OPERATOR
-from postroom.accounts.audit import Entry
+from postroom.accounts.audit_entries import Entry
 from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, OWNER
 from postroom.accounts.scope import Scope

@@ -97,7 +97,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "keys list": (),
     "keys change": ("key_1", "--name", "x"),
     "keys revoke": ("key_1",),
-    "audit": (),
+    "audit list": (),
+    "audit export": ("audit.jsonl",),
     "threads list": INBOX,
     "threads get": ("thr_1",),
     "threads read": ("thr_1",),
@@ -167,7 +168,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "login": (),
 }
-LOCAL = {"profiles list", "profiles use", "profiles remove", "logout", "open"}
+LOCAL = {"audit verify", "profiles list", "profiles use", "profiles remove", "logout", "open"}
 TESTED_ELSEWHERE = {
     *("bridge", "mcp", "serve", "migrate", "accounts", "login-link"),
     *("setup", "certificates"),

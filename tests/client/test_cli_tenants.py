@@ -63,11 +63,11 @@ def test_a_policy_is_set_shown_and_its_stops_are_listed(shell: Shell) -> None:
 
 def test_what_was_decided_is_in_the_audit(shell: Shell) -> None:
     made = shell.json("keys", "create", "--name", f"audited-{uuid.uuid4().hex}")
-    entries = shell.json("audit", "--limit", "100")["data"]
+    entries = shell.json("audit", "list", "--limit", "100")["data"]
     assert made["id"] in {entry["target"] for entry in entries}
-    assert made["id"] in shell.human("audit", "--limit", "100")
+    assert made["id"] in shell.human("audit", "list", "--limit", "100")
     action = next(entry["action"] for entry in entries if entry["target"] == made["id"])
-    only = shell.json("audit", "--action", action, "--limit", "100")["data"]
+    only = shell.json("audit", "list", "--action", action, "--limit", "100")["data"]
     assert {entry["action"] for entry in only} == {action}
 
 

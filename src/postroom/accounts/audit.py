@@ -3,15 +3,16 @@
 from typing import TypedDict
 
 import msgspec
-from msgspec import Struct
 
 from postroom import ids
+from postroom.accounts import audit_chain
 from postroom.accounts.actors import Actor
+from postroom.accounts.audit_entries import Entry
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, MINUTE
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx, item_from_row
+from postroom.storage.database import Tx, field_names
 
 LIFETIME = 365 * DAY
 REFUSED = "refused"  # the action of an attempt that a permission, a scope or a rule did not allow
@@ -26,27 +27,7 @@ class CameFrom(TypedDict):
     user_agent: str
     asked_at: int | None
     trace_id: str
-
-
-class Entry(Struct, frozen=True):
-    id: str
-    pod_id: str | None
-    inbox_id: str | None
-    actor: Actor
-    address: str  # the client's network address
-    action: str
-    target: str
-    before: str | None
-    after: str | None
-    count: int
-    created_at: int
-    user_agent: str
-    asked_at: int | None  # when a person clicked, for what was done later
-    trace_id: str | None  # of the trace that the request belongs to
-
-    @classmethod
-    def from_row(cls, row: Row) -> "Entry":
-        return item_from_row(cls, row, actor=Actor(row["actor_type"], row["actor_id"], row["actor_name"]))
+    method: str
 
 
 def list_actors(tx: Tx, scope: Scope) -> list[Actor]:
@@ -89,36 +70,51 @@ def record(
     user_agent: str = "",
     asked_at: int | None = None,
     trace_id: str = "",
+    method: str = "",
 ) -> None:
     """Called in the transaction of the change. `within` is where it happened: an account, a pod or an inbox.
 
-    With a `minute`, repeats within it are only counted.
+    With a `minute`, repeats within it are only counted, and the entry joins the chain when it is over.
     """
-    tx.run(
-        "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
-        " action, target, before, after, count, minute, created_at, user_agent, asked_at, trace_id)"
-        " values (:id, :account_id, :pod_id,"
-        " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
-        " :minute, :now, :user_agent, :asked_at, :trace_id)"
-        " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
-        " do update set count = audit.count + 1",
+    entry = Entry(
         id=ids.new(ids.AUDIT, now),
-        account_id=within.account_id,
         pod_id=within.pod_id,
         inbox_id=within.inbox_id,
-        actor_type=actor.type,
-        actor_id=actor.id,
-        actor_name=actor.name,
+        actor=actor,
         address=address,
         action=action,
         target=target[:TARGET_CHARACTERS],
         before=_encode(before),
         after=_encode(after),
-        minute=minute,
-        now=now,
+        count=1,
+        created_at=now,
         user_agent=user_agent[:AGENT_CHARACTERS],
         asked_at=asked_at,
         trace_id=trace_id or None,
+        method=method,
+    )
+    if minute is None:
+        entry = audit_chain.join(tx, within.account_id, entry)
+    _insert(tx, entry, within, minute)
+
+
+def _insert(tx: Tx, entry: Entry, within: Scope, minute: int | None) -> None:
+    tx.run(
+        "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
+        " action, target, before, after, count, minute, created_at, user_agent, asked_at, trace_id,"
+        " method, sequence,"
+        " previous_hash, hash) values (:id, :account_id, :pod_id,"
+        " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after,"
+        " :count, :minute, :created_at, :user_agent, :asked_at, :trace_id, :method,"
+        " :sequence, :previous_hash, :hash)"
+        " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
+        " do update set count = audit.count + 1 where audit.sequence is null",
+        account_id=within.account_id,
+        actor_type=entry.actor.type,
+        actor_id=entry.actor.id,
+        actor_name=entry.actor.name,
+        minute=minute,
+        **{name: getattr(entry, name) for name in field_names(Entry) if name != "actor"},
     )
 
 
@@ -145,6 +141,7 @@ def came_from(caller: Caller) -> CameFrom:
         user_agent=caller.user_agent,
         asked_at=caller.asked_at,
         trace_id=caller.trace_id,
+        method=caller.sign_in_method,
     )
 
 
@@ -155,7 +152,8 @@ def record_refusal(
     minute = now // MINUTE
     counted = tx.run(
         "update audit set count = count + 1 where account_id = :account_id and actor_id = :actor_id"
-        " and action = :action and target = :target and minute = :minute and minute is not null",
+        " and action = :action and target = :target and minute = :minute and minute is not null"
+        " and sequence is null",
         account_id=within.account_id,
         actor_id=actor.id,
         action=REFUSED,

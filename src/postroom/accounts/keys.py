@@ -94,6 +94,7 @@ class Caller(Struct, frozen=True):
     user_agent: str = ""  # of the browser or client, as it names itself
     asked_at: int | None = None  # when a person clicked, for what is done later
     trace_id: str = ""  # of the trace that the request belongs to
+    sign_in_method: str = ""  # how the person of the session had signed in
     is_operator: bool = False  # signed in by a link made on the server's machine, or by a command there
     user_id: str | None = None  # set: a user of the account, on the dashboard
     role: str | None = None  # of that user

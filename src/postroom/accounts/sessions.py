@@ -19,6 +19,7 @@ LINK_LIFETIME = DAY
 USE_NOTED_AFTER = MINUTE
 SHOWN_AGENT_CHARACTERS = 200
 SESSIONS_LISTED = 100
+LINK, KEY, PASSKEY, OPENID = "link", "key", "passkey", "openid"  # ways to sign in
 _POD = "coalesce(sessions.pod_id, keys.pod_id)"
 
 
@@ -36,6 +37,7 @@ class Session(Struct, frozen=True):
     expires_at: int
     user_id: str | None = None
     pod_id: str | None = None  # where a user with several pods works
+    method: str = ""  # how the person had signed in
 
     @classmethod
     def from_row(cls, row: Row) -> "Session":
@@ -58,6 +60,7 @@ class SignInProof(Struct, frozen=True):
     by_key: bool
     user_id: str | None = None
     pod_id: str | None = None  # the first of the user's own pods
+    method: str = LINK
 
 
 def new_token() -> str:
@@ -81,6 +84,7 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
         expires_at=now + LIFETIME,
         user_id=proof.user_id,
         pod_id=proof.pod_id,
+        method=KEY if proof.by_key else proof.method,
     )
     insert_item(
         tx,
@@ -122,6 +126,7 @@ def _find(tx: Tx, column: str, value: str, now: int) -> tuple[Session, Caller] |
         session_name=session.name,
         is_person=not session.by_key,
         is_operator=session.is_operator,
+        sign_in_method=session.method,
     )
     return (session, who) if session.user_id is None else _of_user(session, who, row)
 

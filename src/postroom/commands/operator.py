@@ -7,6 +7,7 @@ import typer
 
 from postroom.commands import (  # noqa: F401
     accounts,
+    audit,
     backups,
     blobs,
     certificates,

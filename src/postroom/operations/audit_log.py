@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import Meta, Struct, field
 
 from postroom import limits
-from postroom.accounts import actors, audit
+from postroom.accounts import audit, audit_chain
+from postroom.accounts.audit_chain import AuditHead
+from postroom.accounts.audit_entries import AuditEntry
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
-from postroom.clock import to_iso
 from postroom.errors import ApiError, Forbidden, NotFound, RecipientNotAllowed
-from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item
+from postroom.fields import AskedMoment, Limit, Offset, read_asked
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
@@ -31,38 +32,6 @@ class AuditQuery(Struct, frozen=True):
     )
     limit: Limit = limits.PAGE
     offset: Offset = 0
-
-
-class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is above 1 for what was refused again within the same minute.
-
-    `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null.
-    `traceId` is that of
-    the request's `traceparent`, or of the message decided on.
-    """
-
-    id: str
-    at: Timestamp
-    actor: actors.Actor
-    address: str
-    action: str
-    target: str
-    before: AnyJson
-    after: AnyJson
-    count: int
-    pod_id: str | None
-    inbox_id: str | None
-    user_agent: str
-    requested_at: Timestamp | None
-    trace_id: str | None
-
-    @classmethod
-    def of(cls, entry: audit.Entry) -> "AuditEntry":
-        before, after = (None if said is None else Raw(said.encode()) for said in (entry.before, entry.after))
-        asked = None if entry.asked_at is None else to_iso(entry.asked_at)
-        return show_item(
-            cls, entry, at=to_iso(entry.created_at), before=before, after=after, requested_at=asked
-        )
 
 
 class AuditPage(Struct, rename="camel", frozen=True):
@@ -86,6 +55,11 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
         query.offset,
     )
     return AuditPage([AuditEntry.of(entry) for entry in found], total)
+
+
+def get_audit_head(tx: Tx, caller: Caller, now: int) -> AuditHead:
+    """Get the signed head of the audit log: with it, a later change of any entry before it shows"""
+    return audit_chain.sign_head(tx, caller.account_id, now)
 
 
 def audit_refusal(

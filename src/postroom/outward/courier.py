@@ -87,6 +87,8 @@ class Receipt:
     captured: bytes | None = field(default=None, repr=False)
     sessions: tuple[TlsSession, ...] = ()  # how the TLS sessions of the attempt began
     answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
+    content_hash: str = ""  # SHA-256 of the bytes that were taken over
+    mail_from: str = ""  # their envelope sender
 
 
 def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:
@@ -113,6 +115,8 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
         tls=answer.tls if answer.host else "",
         captured=answer.captured,
         sessions=answer.sessions,
+        content_hash=answer.content_hash,
+        mail_from=answer.mail_from,
     )
 
 

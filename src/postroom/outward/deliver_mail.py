@@ -1,9 +1,12 @@
 """Delivers a claimed mail: hands it to a courier, then records the outcome and its consequences."""
 
+from dataclasses import replace
+
 from msgspec import Struct, structs
 
 from postroom import log
 from postroom.accounts import domains
+from postroom.accounts.signing_keys import digest
 from postroom.clock import DAY
 from postroom.errors import Unavailable
 from postroom.events import kinds
@@ -149,7 +152,8 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
             return await simulate(resources, outbound.reader, job.message, job.delivery, sender, raw)
         if job.is_local:
             return await deliver_inside(resources, outbound, job, raw)
-        receipt = await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
+        mail = await address_and_sign(resources, outbound, job, raw)
+        receipt = await with_hash(await outbound.courier.deliver(mail), mail.raw, mail.mail_from)
         if outbound.through is not None and job.outgoing.way.connection_id and job.delivery.position == 0:
             await outbound.through.keep_copy(job.outgoing.way.connection_id, raw)
         return receipt
@@ -163,6 +167,13 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     except Exception:
         log.get().exception("a mail could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+
+
+async def with_hash(receipt: Receipt, raw: bytes, mail_from: str) -> Receipt:
+    """Add what was taken over, for the receipt of the message."""
+    is_short = len(raw) <= parsing_cost.MOST_BYTES
+    content_hash = digest(raw) if is_short else await pools.COMPOSING.run(digest, raw)
+    return replace(receipt, content_hash=content_hash, mail_from=mail_from)
 
 
 async def require_unchanged(job: MailJob, raw: bytes) -> None:
@@ -246,7 +257,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
-    return Receipt(250, "2.1.5 Stored in the inbox.")
+    return await with_hash(Receipt(250, "2.1.5 Stored in the inbox."), arrival.raw, job.outgoing.sender)
 
 
 async def read_senders(raw: bytes) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from postroom import limits, log
-from postroom.accounts import actors, domains, secret_values
+from postroom.accounts import actors, domains, secret_values, sessions
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.people import own_letters
@@ -97,7 +97,7 @@ def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int,
     reviewer = review.reviewer
     person = approvers.of_reviewer(tx, review.hold.account_id, reviewer)
     actor = Actor(actors.REVIEWER, reviewer, reviewer)
-    return Decision(actor, base_url, now, note=note, address=address, person=person)
+    return Decision(actor, base_url, now, note=note, address=address, person=person, method=sessions.LINK)
 
 
 def _decide(tx: Tx, review: Review, word: str, content_hash: str, decision: Decision) -> list[str]:

@@ -155,16 +155,23 @@ def record_answer(
     milliseconds: int,
     host: str = "",
     has_tls: bool = False,
+    handed_over: tuple[str, str] = ("", ""),
 ) -> bool:
-    """False if the attempt has its answer already. `host` took the mail over, with TLS or without."""
+    """False if the attempt has its answer already. `host` took the mail over, with TLS or without.
+
+    `handed_over` is the hash of the bytes that were offered, and their envelope sender.
+    """
     changed = tx.run(
         "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds, host = :host,"
-        " has_tls = :has_tls where delivery_id = :id and number = :number and milliseconds is null",
+        " has_tls = :has_tls, content_hash = :content_hash, mail_from = :mail_from"
+        " where delivery_id = :id and number = :number and milliseconds is null",
         code=code,
         answer=answer,
         milliseconds=milliseconds,
         host=host or None,
         has_tls=int(has_tls) if host else None,
+        content_hash=handed_over[0] or None,
+        mail_from=handed_over[1] if handed_over[0] else None,
         id=delivery.id,
         number=delivery.attempts,
     )

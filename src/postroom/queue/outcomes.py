@@ -32,6 +32,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     sessions: tuple[TlsSession, ...] = ()  # how the attempt's sessions with external servers began
     provider: str = ""  # the organization that was asked to take it; "" if it never left this server
     retry_after_seconds: int | None = None
+    content_hash: str = ""  # SHA-256 of the bytes that were handed over
+    mail_from: str = ""  # their envelope sender
 
 
 class TriedDelivery(Struct, frozen=True):
@@ -56,6 +58,7 @@ def record(tx: Tx, tried: TriedDelivery) -> str | None:
         outcome.milliseconds,
         host=outcome.host,
         has_tls=outcome.has_tls,
+        handed_over=(outcome.content_hash, outcome.mail_from),
     ):
         return None
     tls_sessions.add_all(tx, outcome.sessions, outcome.ended_at)

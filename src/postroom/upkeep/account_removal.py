@@ -24,6 +24,8 @@ OF_AN_ACCOUNT = (
     ("warm_up_domains", "domain"),
     ("provider_hours", "hour_at"),
     ("letters", "id"),
+    ("audit_heads", "count"),
+    ("audit_exports", "account_id"),
     ("notifications", "id"),
     ("feedback", "id"),
     ("rules", "id"),

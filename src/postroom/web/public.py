@@ -15,6 +15,8 @@ from postroom.deliverability import check_domain
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
+from postroom.operations import receipts
+from postroom.operations.receipts import PublishedKeys
 from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.queue import deliveries, statistics
@@ -96,6 +98,11 @@ async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:
 async def describe_mcp_below(site: Site) -> server_shapes.ProtectedResource:
     """The same, at the resource's own RFC 9728 address"""
     return await describe_mcp(site)
+
+
+async def list_signing_keys(site: Site) -> PublishedKeys:
+    """The public keys that receipts and heads of the audit log are signed with"""
+    return await site.resources.db.read(receipts.list_signing_keys)
 
 
 async def mta_sts_policy(site: Site) -> Response:

@@ -33,7 +33,7 @@ from postroom.operations import (
 from postroom.operations.people import users
 from postroom.web import public
 from postroom.web.api import connections as connection_checks
-from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, search, send
+from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, receipts, search, send
 from postroom.web.api import domains as domain_checks
 from postroom.web.api import messages as downloads
 from postroom.web.api import rules as rule_trials
@@ -190,6 +190,7 @@ ROUTES = (
     get(MESSAGE, decision_waiting.get_message, SCOPED, READING),
     delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
     get(f"{MESSAGE}/raw", downloads.get_raw_message, SCOPED, READING),
+    get(f"{MESSAGE}/receipt", receipts.get_receipt, SCOPED, READING),
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, DOWNLOAD, also=(302,)),
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
     post(f"{FILE}/link", file_links.create_download_link, SCOPED, READING, 201, WITHHELD),
@@ -346,12 +347,14 @@ ROUTES = (
     patch("/v1/rules/{rule_id}", rules.change_rule, POD, MANAGING),
     delete("/v1/rules/{rule_id}", rules.delete_rule, POD, MANAGING, 204),
     get("/v1/audit", audit_log.list_audit, POD, MANAGING, 200, MISSING),
+    get("/v1/audit/head", audit_log.get_audit_head, ACCOUNT, MANAGING),
     get("/health", public.health, PUBLIC, NOTHING),
     get("/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
     get("/.well-known/oauth-protected-resource", public.describe_mcp, PUBLIC, NOTHING),
     get("/.well-known/oauth-protected-resource/mcp", public.describe_mcp_below, PUBLIC, NOTHING),
     get("/.well-known/mta-sts.txt", public.mta_sts_policy, PUBLIC, NOTHING),
     get(public.AUTOCONFIG, public.autoconfig, PUBLIC, NOTHING, 200, MISSING),
+    get("/.well-known/postroom-keys.json", public.list_signing_keys, PUBLIC, NOTHING),
     get("/metrics", public.metrics, PUBLIC, NOTHING),
     get("/openapi.json", public.openapi, PUBLIC, NOTHING),
     get("/llms.txt", public.llms, PUBLIC, NOTHING),

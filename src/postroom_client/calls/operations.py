@@ -498,6 +498,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("remove_labels", "texts"),
     ),
     "get_raw_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "get_receipt": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_attachment": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
         Parameter(
@@ -1303,4 +1304,5 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
     ),
+    "get_audit_head": (),
 }

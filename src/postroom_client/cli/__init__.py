@@ -7,7 +7,7 @@ import typer
 
 from postroom_client.cli import bridge, doctor, login, mcp, status
 from postroom_client.cli import version as versions
-from postroom_client.cli.accounts import approval_rules, budget, notifications, pause
+from postroom_client.cli.accounts import approval_rules, audit, budget, notifications, pause
 from postroom_client.cli.command import in_order, narrowed
 from postroom_client.cli.connections import connect
 from postroom_client.cli.events import listen, webhook
@@ -29,6 +29,7 @@ BY_HAND = (
     listen,
     webhook,
     connect,
+    audit,
     budget,
     notifications,
     pause,

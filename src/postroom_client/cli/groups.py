@@ -30,6 +30,7 @@ GROUPS = {
         "keys": "Keys of the account and of its pods.",
         "users": "People of the account: invited, with a role, and removed.",
         "notifications": "Chats, phones and mailboxes that are notified when something waits.",
+        "audit": "Who changed what, and proof that the log is complete.",
         "threads": "Threads, read and unread.",
         "contacts": "Who exchanged email with the inboxes.",
         "messages": "Messages, in and out.",

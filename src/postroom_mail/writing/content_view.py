@@ -16,6 +16,7 @@ from postroom_mail.reading.links import links
 from postroom_mail.writing import passed_on
 from postroom_mail.writing.content_hash import Content, HashedFile, content_of, hash_of, lasting_hash
 
+RENDERING = 1  # a receipt names it: count up whenever this shows an email in another way
 MOST_TARGETS = 200
 MOST_OF_AN_APPOINTMENT = 20_000
 MOST_OF_OTHER_TEXTS = 200_000

@@ -65,7 +65,12 @@ def begin(tx: Tx, shown: Proof, new: NewSession, browser: str, config: Config, n
 def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSession, now: int) -> None:
     """The device's signature was verified before; the rest is as for every other way to sign in."""
     user = passkeys.use_passkey(tx, passkey, sign_count, now)
-    open_session(tx, of_user(user), new, now)
+    open_session(tx, by(sessions.PASSKEY, of_user(user)), new, now)
+
+
+def by(method: str, proved: Proved) -> Proved:
+    """Record how the person signed in: decisions name it."""
+    return proved._replace(proof=replace(proved.proof, method=method))
 
 
 def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from postroom.accounts import accounts, audit
+from postroom.accounts import accounts, audit, sessions
 from postroom.accounts.actors import USER, Actor
 from postroom.accounts.people import challenges, users
 from postroom.accounts.people.users import ACTIVE, User
@@ -16,7 +16,7 @@ from postroom.config import Config
 from postroom.errors import Unauthorized
 from postroom.external_mailboxes import address_uses
 from postroom.limits import SIGN_IN_NAME_CHARACTERS
-from postroom.operations.people.sign_in import NewSession, Proved, accept, of_user, open_session
+from postroom.operations.people.sign_in import NewSession, Proved, accept, by, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
@@ -52,7 +52,8 @@ def take_attempt(tx: Tx, state: str, browser: str, now: int) -> Attempt:
 
 
 def begin_with_address(tx: Tx, proven: ProvenAddress, new: NewSession, config: Config, now: int) -> None:
-    open_session(tx, find_or_make(tx, proven, new.visitor, config, now), new, now)
+    proved = find_or_make(tx, proven, new.visitor, config, now)
+    open_session(tx, by(sessions.OPENID, proved), new, now)
 
 
 def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:

@@ -6,6 +6,7 @@ returns the bells to ring after the commit.
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ from postroom.outward.states import Move, State
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
+from postroom_mail.writing import content_view
 
 
 class Decision(Struct, frozen=True):
@@ -42,6 +44,7 @@ class Decision(Struct, frozen=True):
     user_agent: str = ""
     asked_at: int | None = None  # when a person clicked, for what is done later
     trace_id: str = ""  # of the request that decides
+    method: str = ""  # how the person had signed in
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Decision":
@@ -182,8 +185,9 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, decision: Decisio
         user_agent=decision.user_agent,
         asked_at=decision.asked_at,
         trace_id=decision.trace_id or documents.trace_of_message(tx, after.message_id),
+        method=decision.method,
         before=holds.show(before),
-        after=holds.show(after),
+        after={**msgspec.to_builtins(holds.show(after)), "rendering": content_view.RENDERING},
     )
 
 

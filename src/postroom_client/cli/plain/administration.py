@@ -221,7 +221,7 @@ TENANTS = (
         note="Thank you. The operator can read it.",
     ),
     Plain(
-        "audit",
+        "audit list",
         "list_audit",
         "List who changed what and from which address, newest first.",
         columns=(

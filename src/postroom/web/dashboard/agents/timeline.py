@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom.accounts import audit
+from postroom.accounts.audit_entries import AuditEntry
 from postroom.accounts.keys import Key
 from postroom.accounts.scope import Scope
 from postroom.clock import from_iso
@@ -16,7 +17,6 @@ from postroom.mailbox import drafts, holds, inboxes, keyset_listing, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.keyset_listing import Wanted
 from postroom.mailbox.messages import INBOUND, Message
-from postroom.operations.audit_log import AuditEntry
 from postroom.outward import key_activity
 from postroom.web.call import Tx
 from postroom.web.dashboard.display.people import name_of

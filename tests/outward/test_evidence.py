@@ -1,0 +1,211 @@
+"""Evidence: the audit log is a chain that anyone can check; a receipt proves what was sent."""
+
+import asyncio
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from msgspec.structs import replace
+
+from postroom.accounts import accounts, audit, audit_chain, signing_keys
+from postroom.accounts.actors import KEY, Actor
+from postroom.accounts.scope import Scope
+from postroom.assembly import open_database
+from postroom.clock import DAY, HOUR, MINUTE
+from postroom.storage.database import Database, Tx
+from postroom.upkeep import keep_evidence
+from postroom.upkeep.verification.audit_files import AuditLog
+from tests.api.test_dashboard import browser
+from tests.api.test_people import invite, links_of
+from tests.conftest import Server, settings
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.outbound import settled
+from tests.outward.test_four_eyes import approve, send
+
+AGENT = Actor(KEY, "key_1", "agent")
+
+
+def canonical(value: object) -> bytes:
+    """As the documents describe it, without the server's code."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def require_signed(shown: dict[str, Any], keys: dict[str, Any]) -> None:
+    content = {name: value for name, value in shown.items() if name != "signature"}
+    [key] = [each for each in keys["keys"] if each["keyId"] == shown["keyId"]]
+    assert key["algorithm"] == "Ed25519"
+    public, signature = (
+        base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        for text in (key["publicKey"], shown["signature"])
+    )
+    Ed25519PublicKey.from_public_bytes(public).verify(signature, canonical(content))
+
+
+async def test_a_receipt_says_who_decided_how_and_what_left(sender: Server, peer: SmtpPeer) -> None:
+    inbox_id = await sender.new_inbox("proven")
+    await sender.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
+    sent = await send(sender.api, inbox_id)
+    await invite(sender, "ann@example.org", "approver")
+    async with browser(sender) as page:
+        token = (await links_of(sender, "invitation"))[-1]
+        assert (await page.post("/app/sign-in", data={"invitation": token, "name": "Ann"})).status_code == 303
+        assert (await approve(page, sent)).status_code == 303
+    assert (await settled(sender, sent["id"]))["status"] == "sent"
+    [left] = [mail for mail in peer.mails if b"Subject: Hello" in mail.raw]
+    receipt = (await sender.api.get(f"/v1/messages/{sent['id']}/receipt")).json()
+    keys = (await sender.api.get("/.well-known/postroom-keys.json")).json()
+    require_signed(receipt, keys)
+    assert receipt["content"]["contentHash"] == sent["hold"]["contentHash"]
+    [decision] = receipt["decisions"]
+    assert (decision["action"], decision["actor"]["name"], decision["method"]) == (
+        "message.approved",
+        "Ann",
+        "link",
+    )
+    assert decision["contentHash"] == sent["hold"]["contentHash"]
+    assert (decision["rendering"], decision["address"]) == (1, "127.0.0.1")
+    [delivery] = receipt["deliveries"]
+    assert delivery["sha256"] == hashlib.sha256(left.raw).hexdigest()
+    assert delivery["recipient"] == "bob@there.example"
+    assert f"<{delivery['mailFrom']}>".encode() in left.mail_line
+    entries = (await sender.api.get("/v1/audit?limit=100")).json()["data"]
+    [entry] = [each for each in entries if each["id"] == decision["entryId"]]
+    assert entry["hash"] == decision["entryHash"]
+    received = await sender.api.get(f"/v1/messages/msg_{'0' * 32}/receipt")
+    assert received.status_code == 404
+
+
+async def test_anyone_can_check_the_log_with_what_the_server_shows(server: Server) -> None:
+    for name in ("one", "two", "three"):
+        await server.new_inbox(name)
+    head = (await server.api.get("/v1/audit/head")).json()
+    page = (await server.api.get("/v1/audit?limit=100")).json()
+    entries = sorted(page["data"], key=lambda entry: entry["sequence"])
+    before = ""
+    for number, entry in enumerate(entries, 1):
+        assert (entry["sequence"], entry["previousHash"]) == (number, before)
+        before = entry.pop("hash")
+        assert hashlib.sha256(canonical(entry)).hexdigest() == before
+    assert (head["count"], head["hash"]) == (len(entries), before)
+    require_signed(head, (await server.api.get("/.well-known/postroom-keys.json")).json())
+    made = await server.api.post("/v1/inboxes/" + (await server.new_inbox("agent")) + "/api-keys", json={})
+    async with server.client(made.json()["token"]) as agent:
+        assert (await agent.get("/v1/audit/head")).status_code == 403
+
+
+async def new_account(db: Database) -> str:
+    def add(tx: Tx) -> str:
+        signing_keys.keep_current(tx, 1)
+        return accounts.add(tx, "proven", "free", 1).id
+
+    return await db.write(add)
+
+
+def decide(tx: Tx, account_id: str, number: int) -> None:
+    audit.record(tx, AGENT, "pod.created", f"pod {number}", Scope(account_id), number, after={"n": number})
+
+
+async def exported(db: Database, now: int) -> list[dict[str, Any]]:
+    export = await db.read(keep_evidence.next_export, now)
+    assert export is not None
+    return [json.loads(line) for line in export.content.splitlines()]
+
+
+def findings(lines: list[dict[str, Any]]) -> list[str]:
+    log = AuditLog()
+    log.read(b"\n".join(json.dumps(line).encode() for line in lines))
+    return [f"{each.id} {each.what}" for each in log.verify()]
+
+
+async def test_entries_that_nodes_write_together_make_one_chain(
+    db: Database, database_url: str, tmp_path: Path
+) -> None:
+    """On SQLite there is one node; on PostgreSQL the second one has connections of its own."""
+    account_id = await new_account(db)
+    other = await open_database(settings(tmp_path, DATABASE_URL=database_url), 1) if database_url else db
+    nodes = [db, other]
+    await asyncio.gather(*(nodes[number % 2].write(decide, account_id, number) for number in range(40)))
+    if other is not db:
+        await other.close()
+    lines = await exported(db, DAY)
+    assert findings(lines) == []
+    assert [line["entry"]["sequence"] for line in lines if "entry" in line] == [*range(1, 41)]
+
+
+async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> None:
+    account_id = await new_account(db)
+    for number in range(5):
+        await db.write(decide, account_id, number)
+    lines = await exported(db, DAY)
+    entries = [line for line in lines if "entry" in line]
+    others = [line for line in lines if "entry" not in line]
+    third = entries[2]["entry"]
+    changed = {"entry": {**third, "target": "pod 9"}}
+    again = {name: value for name, value in changed["entry"].items() if name != "hash"}
+    rehashed = {"entry": {**again, "hash": hashlib.sha256(canonical(again)).hexdigest()}}
+    swapped = [{"entry": {**entries[at]["entry"], "sequence": at_of}} for at, at_of in ((1, 3), (2, 2))]
+    ids = [line["entry"]["id"] for line in entries]
+    cases: list[tuple[list[dict[str, Any]], str]] = [
+        ([*entries[:2], changed, *entries[3:], *others], f"{ids[2]} changed: its hash"),
+        ([*entries[:2], rehashed, *entries[3:], *others], f"{ids[3]} changed or swapped"),
+        ([*entries[:2], *entries[3:], *others], f"{ids[3]} removed: entries 3 to 3"),
+        ([entries[0], *swapped, *entries[3:], *others], f"{ids[1]} changed"),
+        ([*entries[:4], *others], "head 5 removed"),
+        ([*entries, *[each for each in others if "key" not in each]], "head 5 the key"),
+        ([*entries, *others, {"head": {**others[-1]["head"], "count": 4}}], "head 4 changed"),
+    ]
+    for tried, expected in cases:
+        assert any(found.startswith(expected) for found in findings(tried)), (expected, findings(tried))
+
+
+async def test_a_refusal_joins_the_chain_with_its_final_count(db: Database) -> None:
+    account_id = await new_account(db)
+    scope = Scope(account_id)
+    for _ in range(3):
+        await db.write(audit.record_refusal, AGENT, "inb_1", scope, MINUTE)
+    assert await db.write(audit_chain.join_counted, 2 * MINUTE, 10) == 0
+    later = 4 * MINUTE
+    assert await db.write(audit_chain.join_counted, later, 10) == 1
+    await db.write(audit.record_refusal, AGENT, "inb_1", scope, MINUTE)  # by a node whose clock is behind
+    lines = await exported(db, later + DAY)
+    assert findings(lines) == []
+    assert [line["entry"]["count"] for line in lines if "entry" in line] == [3]
+
+
+async def test_heads_are_kept_hourly_and_the_log_is_exported_daily(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "evidence"
+    resources = replace(server.resources, config=replace(server.resources.config, audit_export=str(folder)))
+    await server.new_inbox("first")
+    await keep_evidence.one_round(resources)
+    await server.new_inbox("second")
+    await keep_evidence.one_round(resources)  # within the hour and the day: nothing new
+    assert len(sorted(folder.rglob("*.jsonl"))) == 1
+    server.clock.turn(DAY + HOUR)
+    await keep_evidence.one_round(resources)
+    files = sorted(folder.rglob("*.jsonl"))
+    assert len(files) == 2
+    log = AuditLog()
+    for file in files:
+        log.read(file.read_bytes())
+    assert log.verify() == []
+    assert len(log.heads) >= 3
+    names = {entry["action"] for entry in log.entries.values()}
+    assert "inbox.created" in names
+
+
+async def test_a_new_signing_key_takes_over_after_a_year_and_the_old_one_stays_published(
+    db: Database,
+) -> None:
+    account_id = await new_account(db)
+    await db.write(decide, account_id, 1)
+    await db.write(audit_chain.sign_grown, HOUR, 10)
+    now = signing_keys.USED_FOR + 2
+    await asyncio.gather(*(db.write(signing_keys.keep_current, now) for _ in range(4)))
+    await db.write(decide, account_id, 2)
+    lines = await exported(db, now)
+    assert [line["key"]["until"] is None for line in lines if "key" in line] == [False, True]
+    assert len({line["head"]["keyId"] for line in lines if "head" in line}) == 2
+    assert findings(lines) == []
