@@ -41,9 +41,16 @@ BY_NAME = {
     "tokenPrefix": "pr_Ab3k",
     "secret": "whsec…",
     "webhookSecret": "whsec…",
+    "signature": "Yl8r…",
+    "publicKey": "qoKN9V…",
+    "hash": "9f86d081884c7d65…",
+    "previousHash": "3b5d5c3712955042…",
+    "sha256": "9f86d081884c7d65…",
+    "contentHash": "2c26b46b68ffc68f…",
     "invitationUrl": "http://127.0.0.1:8025/app/sign-in?invitation=…",
 }
 NUMBERS = {
+    "sequence": 12,
     "count": 1,
     "milliseconds": 12,
     "storedBytes": 20480,

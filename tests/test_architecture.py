@@ -40,7 +40,7 @@ LAYERS: list[list[str]] = [
     ["operations"],
     ["smtp", "imap", "web", "couriers"],
     ["judging", "workers"],
-    ["mail_server", "operator_services", "host_setup"],
+    ["mail_server", "operator_services", "background_loops", "host_setup"],
     ["assembly", "welcome"],
     ["commands"],
     ["__main__"],

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from postroom import log
 from postroom.accounts import secret_values
+from postroom.background_loops import start_background_loops
 from postroom.certificates.in_use import first_files
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import (
@@ -26,8 +27,6 @@ from postroom.couriers.outbound_routing import CapturingCourier, OutboundRouting
 from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.couriers.webhook import HttpCourier
 from postroom.deliverability import domain_reports
-from postroom.deliverability.watch_domains import watch_domains
-from postroom.deliverability.watch_reputation import watch_reputation
 from postroom.external_mailboxes.follow_all import follow_all
 from postroom.external_mailboxes.follow_mailbox import BATCHES_AT_ONCE, Follower
 from postroom.external_mailboxes.mailbox_access import OAuthTokens
@@ -39,7 +38,6 @@ from postroom.inward.extraction_pool import ExtractionPool
 from postroom.inward.journal import positions
 from postroom.inward.receive import Reader
 from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
-from postroom.mailbox.search.keep_indexed import keep_indexed
 from postroom.net.allowed_target import ForbiddenTarget, check_url
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
@@ -71,11 +69,7 @@ from postroom.storage.data_folder import (
 )
 from postroom.storage.database import Database
 from postroom.storage.journal import Journal
-from postroom.upkeep.integrity import watch_integrity
-from postroom.upkeep.keep_evidence import keep_evidence
 from postroom.upkeep.shared_blob_store import keep_store, require_one_store
-from postroom.upkeep.upkeep_loop import run_upkeep
-from postroom.upkeep.wake_threads import wake_threads
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
 from postroom.web.dashboard.delayed_operations import carry_out_delayed
@@ -214,15 +208,9 @@ def start_examination_and_upkeep(
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(run_queue, resources, EXAMINATIONS, look_at))
     start_rules(stack, resources)
-    run(stack, resources, "upkeep", partial(run_upkeep, resources))
-    run(stack, resources, "snoozed threads", partial(wake_threads, resources))
-    run(stack, resources, "evidence", partial(keep_evidence, resources))
-    run(stack, resources, "domain health", partial(watch_domains, resources))
-    run(stack, resources, "reputation", partial(watch_reputation, resources))
+    start_background_loops(stack, resources)
     read = partial(domain_reports.read_mail, resources, lookup)
     run(stack, resources, "domain reports", partial(run_queue, resources, REPORTS, read))
-    run(stack, resources, "integrity", partial(watch_integrity, resources))
-    run(stack, resources, "search index", partial(keep_indexed, resources))
     return extractor
 
 

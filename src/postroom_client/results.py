@@ -94,6 +94,17 @@ class AttachmentText(Struct, rename="camel", frozen=True):
     total: int = 0
 
 
+class AuditHead(Struct, rename="camel", frozen=True):
+    """The newest entry of an account's audit log. `signature` covers the other fields."""
+
+    account_id: str
+    hash: str = ""
+    count: int = 0
+    at: datetime | None = None
+    key_id: str = ""
+    signature: str = ""
+
+
 class SmtpServer(Struct, frozen=True, omit_defaults=True):
     """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
 
@@ -405,6 +416,30 @@ class ProviderPace(Struct, rename="camel", frozen=True):
     slowed_at: datetime | None = None
 
 
+class ReceiptContent(Struct, rename="camel", frozen=True):
+    """`content_hash` covers what an approval shows, `sha256` the stored bytes before they were
+    signed.
+    """
+
+    content_hash: str
+    sha256: str = ""
+    size_bytes: int = 0
+
+
+class ReceiptDelivery(Struct, rename="camel", frozen=True):
+    """`sha256` covers the bytes that the recipient's server accepted, with their signatures."""
+
+    recipient: str
+    state: str = ""
+    at: datetime | None = None
+    mail_from: str | None = None
+    server: str | None = None
+    tls: str | None = None
+    code: int | None = None
+    reply: str = ""
+    sha256: str | None = None
+
+
 class Retried(Struct, frozen=True):
     retried: int
 
@@ -509,7 +544,9 @@ class WebhookTest(Struct, frozen=True):
 class AuditEntry(Struct, rename="camel", frozen=True):
     """`count` is above 1 for what was refused again within the same minute. `requested_at` is the
     time of the click, for what the dashboard did after its time to undo; else None. `trace_id` is
-    that of the request's `traceparent`, or of the message decided on.
+    that of the request's `traceparent`, or of the message decided on. `hash` is the SHA-256 of the
+    entry without it, as JSON with sorted keys and no spaces; `previous_hash` is the one of the
+    entry before it in the account's chain. Both are None while repeats are counted.
     """
 
     id: str
@@ -526,6 +563,10 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     user_agent: str = ""
     requested_at: datetime | None = None
     trace_id: str | None = None
+    method: str = ""
+    sequence: int | None = None
+    previous_hash: str | None = None
+    hash: str | None = None
 
 
 class Hold(Struct, rename="camel", frozen=True):
@@ -555,6 +596,33 @@ class Pause(Struct, frozen=True):
     since: datetime | None = None
     by: Actor | None = None
     reason: str | None = None
+
+
+class ReceiptDecision(Struct, rename="camel", frozen=True):
+    """`entry_id` and `entry_hash` name the audit entry; `rendering` is the version of what was shown."""
+
+    action: str
+    actor: Actor
+    at: datetime | None = None
+    requested_at: datetime | None = None
+    method: str = ""
+    address: str = ""
+    user_agent: str = ""
+    note: str | None = None
+    content_hash: str | None = None
+    rendering: int | None = None
+    entry_id: str = ""
+    entry_hash: str | None = None
+
+
+class ReceiptMessage(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str = ""
+    thread_id: str = ""
+    rfc_message_id: str = ""
+    status: str = ""
+    created_at: datetime | None = None
+    submitted_by: Actor | None = None
 
 
 class Appointment(Struct, rename="camel", frozen=True):
@@ -856,6 +924,20 @@ class Sent(Struct, rename="camel", frozen=True):
     provider_message_id: str = ""
     status: str = ""
     hold: Hold | None = None
+
+
+class Receipt(Struct, rename="camel", frozen=True):
+    """`signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519,
+    base64url.
+    """
+
+    message: ReceiptMessage
+    content: ReceiptContent
+    decisions: list[ReceiptDecision] = []
+    deliveries: list[ReceiptDelivery] = []
+    issued_at: datetime | None = None
+    key_id: str = ""
+    signature: str = ""
 
 
 class Account(Struct, rename="camel", frozen=True):

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -600,6 +600,16 @@ export abstract class Operations {
       answer: "bytes",
       isRepeatable: true,
       seconds: 120,
+    });
+  }
+
+  /** Get the receipt of a sent message: what was shown, who decided and what left, signed. */
+  getReceipt(messageId: string): Promise<Receipt> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "messages", messageId, "receipt"),
+      answer: "json",
+      isRepeatable: true,
     });
   }
 
@@ -1471,6 +1481,16 @@ export abstract class Operations {
       method: "GET",
       path: "/v1/audit",
       query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get the signed head of the audit log: with it, a later change of any entry before it shows. */
+  getAuditHead(): Promise<AuditHead> {
+    return this.run({
+      method: "GET",
+      path: "/v1/audit/head",
       answer: "json",
       isRepeatable: true,
     });

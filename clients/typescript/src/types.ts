@@ -88,6 +88,16 @@ export interface AttachmentText {
   total: number;
 }
 
+/** The newest entry of an account's audit log. `signature` covers the other fields. */
+export interface AuditHead {
+  accountId: string;
+  hash: string;
+  count: number;
+  at: string;
+  keyId: string;
+  signature: string;
+}
+
 /** Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS. */
 export interface SmtpServer {
   host: string;
@@ -407,6 +417,28 @@ export interface ProviderPace {
   slowedAt: string;
 }
 
+/** `contentHash` covers what an approval shows, `sha256` the stored bytes before they were signed. */
+export interface ReceiptContent {
+  contentHash: string;
+  /** Lower-case hex SHA-256. */
+  sha256: string;
+  sizeBytes: number;
+}
+
+/** `sha256` covers the bytes that the recipient's server accepted, with their signatures. */
+export interface ReceiptDelivery {
+  recipient: string;
+  state: string;
+  at: string | null;
+  mailFrom: string | null;
+  server: string | null;
+  tls: string | null;
+  code: number | null;
+  reply: string;
+  /** Lower-case hex SHA-256. */
+  sha256: string | null;
+}
+
 export interface Retried {
   retried: number;
 }
@@ -499,7 +531,7 @@ export interface WebhookTest {
   milliseconds: number;
 }
 
-/** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. `traceId` is that of the request's `traceparent`, or of the message decided on. */
+/** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. `traceId` is that of the request's `traceparent`, or of the message decided on. `hash` is the SHA-256 of the entry without it, as JSON with sorted keys and no spaces; `previousHash` is the one of the entry before it in the account's chain. Both are null while repeats are counted. */
 export interface AuditEntry {
   id: string;
   at: string;
@@ -517,6 +549,12 @@ export interface AuditEntry {
   userAgent: string;
   requestedAt: string | null;
   traceId: string | null;
+  /** How the person had signed in: `passkey`, `link`, `openid` or `key`; empty for an API key. */
+  method: string;
+  /** Its number in the chain of the account, from 1. */
+  sequence: number | null;
+  previousHash: string | null;
+  hash: string | null;
 }
 
 /** A hold. */
@@ -546,6 +584,33 @@ export interface Pause {
   by: Actor | null;
   /** Why the server suspended the inbox. */
   reason: string | null;
+}
+
+/** `entryId` and `entryHash` name the audit entry; `rendering` is the version of what was shown. */
+export interface ReceiptDecision {
+  action: string;
+  at: string;
+  requestedAt: string | null;
+  actor: Actor;
+  /** How the person had signed in: `passkey`, `link`, `openid` or `key`; empty for an API key. */
+  method: string;
+  address: string;
+  userAgent: string;
+  note: string | null;
+  contentHash: string | null;
+  rendering: number | null;
+  entryId: string;
+  entryHash: string | null;
+}
+
+export interface ReceiptMessage {
+  id: string;
+  inboxId: string;
+  threadId: string;
+  rfcMessageId: string;
+  status: string;
+  createdAt: string;
+  submittedBy: Actor | null;
 }
 
 /** `start` and `end` are as written (ISO 8601); the moments are known if the zone is. `recurrence_id` names the one occurrence of a series that it is about; `occurrences` differ from it. */
@@ -861,6 +926,18 @@ export interface Sent {
   providerMessageId: string;
   status: string;
   hold?: Hold;
+}
+
+/** `signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519, base64url. */
+export interface Receipt {
+  message: ReceiptMessage;
+  content: ReceiptContent;
+  decisions: ReceiptDecision[];
+  deliveries: ReceiptDelivery[];
+  issuedAt: string;
+  /** A key of /.well-known/postroom-keys.json. */
+  keyId: string;
+  signature: string;
 }
 
 export interface Account {

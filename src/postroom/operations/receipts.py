@@ -10,6 +10,7 @@ from postroom.accounts import keys, signing_keys
 from postroom.accounts.actors import KEY, Actor
 from postroom.accounts.audit_entries import SIGNED_IN, Entry
 from postroom.accounts.keys import Caller
+from postroom.accounts.signing_keys import PublishedKeys
 from postroom.clock import to_iso
 from postroom.errors import NotFound
 from postroom.fields import Timestamp
@@ -82,20 +83,6 @@ class Receipt(Struct, rename="camel", frozen=True):
     signature: str
 
 
-class PublishedKey(Struct, rename="camel", frozen=True):
-    """A public key, base64url; `until` is null while it signs."""
-
-    key_id: str
-    algorithm: str
-    public_key: str
-    valid_from: Timestamp = msgspec.field(name="from")
-    until: Timestamp | None
-
-
-class PublishedKeys(Struct, frozen=True):
-    keys: list[PublishedKey]
-
-
 class Decided(Struct, rename="camel"):
     """What the audit entry of a decision has in `after`."""
 
@@ -106,18 +93,7 @@ class Decided(Struct, rename="camel"):
 
 def list_signing_keys(tx: Tx) -> PublishedKeys:
     """List the public keys for receipts and heads of the audit log"""
-    return PublishedKeys(
-        [
-            PublishedKey(
-                key_id=key.id,
-                algorithm="Ed25519",
-                public_key=signing_keys.to_base64url(key.public_key),
-                valid_from=to_iso(key.valid_from),
-                until=None if key.valid_until is None else to_iso(key.valid_until),
-            )
-            for key in signing_keys.list_all(tx)
-        ]
-    )
+    return signing_keys.publish(tx)
 
 
 def require_sent(tx: Tx, caller: Caller, message_id: str) -> list[str]:

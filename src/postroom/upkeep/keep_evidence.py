@@ -11,7 +11,6 @@ from postroom import ids
 from postroom.accounts import audit_chain, signing_keys
 from postroom.accounts.audit_entries import AuditEntry
 from postroom.clock import DAY, SECOND, to_iso
-from postroom.operations.receipts import list_signing_keys
 from postroom.processes import pools
 from postroom.queue import leader_leases
 from postroom.resources import Resources
@@ -76,7 +75,7 @@ def next_export(tx: Tx, now: int) -> Export | None:
     heads = audit_chain.list_heads(tx, account_id, after, until)
     if until == row["audit_count"]:
         heads.append(audit_chain.sign_head(tx, account_id, now))
-    lines: list[object] = [{"key": key} for key in list_signing_keys(tx).keys]
+    lines: list[object] = [{"key": key} for key in signing_keys.publish(tx).keys]
     lines += [{"entry": AuditEntry.of(entry)} for entry in entries]
     lines += [{"head": head} for head in heads]
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.signing_keys import PublishedKeys
 from postroom.certificates import certificates
 from postroom.clock import SECOND
 from postroom.deliverability import check_domain
@@ -16,7 +17,6 @@ from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
 from postroom.operations import receipts
-from postroom.operations.receipts import PublishedKeys
 from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.queue import deliveries, statistics

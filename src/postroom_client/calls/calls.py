@@ -35,6 +35,7 @@ from postroom_client.results import (
     ApprovalRules,
     AttachmentText,
     AuditEntry,
+    AuditHead,
     Budget,
     Connection,
     ConnectionTest,
@@ -64,6 +65,7 @@ from postroom_client.results import (
     Policy,
     PolicyRule,
     PolicyStop,
+    Receipt,
     Retried,
     RuleAction,
     SavedSearch,
@@ -799,6 +801,11 @@ def update_message(
 def get_raw_message(message_id: str) -> Call[bytes]:
     """Get a message as it came, RFC 5322."""
     return Call("GET", path("v1", "messages", message_id, "raw"), content, timeout_seconds=120)
+
+
+def get_receipt(message_id: str) -> Call[Receipt]:
+    """Get the receipt of a sent message: what was shown, who decided and what left, signed."""
+    return Call("GET", path("v1", "messages", message_id, "receipt"), decoded(Receipt))
 
 
 def get_attachment(message_id: str, filename: str, *, infected_yes: bool = False) -> Call[bytes]:
@@ -1888,6 +1895,11 @@ def list_audit(
             }
         ),
     )
+
+
+def get_audit_head() -> Call[AuditHead]:
+    """Get the signed head of the audit log: with it, a later change of any entry before it shows."""
+    return Call("GET", "/v1/audit/head", decoded(AuditHead))
 
 
 class SendOptions(TypedDict, total=False):

@@ -19,6 +19,7 @@ from postroom_client.results import (
     ApprovalRules,
     AttachmentText,
     AuditEntry,
+    AuditHead,
     Budget,
     Connection,
     ConnectionTest,
@@ -49,6 +50,7 @@ from postroom_client.results import (
     Policy,
     PolicyRule,
     PolicyStop,
+    Receipt,
     Retried,
     RuleAction,
     SavedSearch,
@@ -776,6 +778,10 @@ class BlockingMethods(Protocol):
     def get_raw_message(self, message_id: str) -> bytes:
         """Get a message as it came, RFC 5322."""
         return self.run(calls.get_raw_message(message_id))
+
+    def get_receipt(self, message_id: str) -> Receipt:
+        """Get the receipt of a sent message: what was shown, who decided and what left, signed."""
+        return self.run(calls.get_receipt(message_id))
 
     def get_attachment(self, message_id: str, filename: str, *, infected_yes: bool = False) -> bytes:
         """Download an attachment; its signed link works without a key."""
@@ -1755,6 +1761,10 @@ class BlockingMethods(Protocol):
             },
         )
 
+    def get_audit_head(self) -> AuditHead:
+        """Get the signed head of the audit log: with it, a later change of any entry before it shows."""
+        return self.run(calls.get_audit_head())
+
     def reply(self, thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Sent:
         """Answer the last mail that came in this thread; the thread is then read."""
         return self.run(sending.reply(thread_id, body, **options))
@@ -2588,6 +2598,10 @@ class AwaitedMethods(Protocol):
     async def get_raw_message(self, message_id: str) -> bytes:
         """Get a message as it came, RFC 5322."""
         return await self.run(calls.get_raw_message(message_id))
+
+    async def get_receipt(self, message_id: str) -> Receipt:
+        """Get the receipt of a sent message: what was shown, who decided and what left, signed."""
+        return await self.run(calls.get_receipt(message_id))
 
     async def get_attachment(self, message_id: str, filename: str, *, infected_yes: bool = False) -> bytes:
         """Download an attachment; its signed link works without a key."""
@@ -3572,6 +3586,10 @@ class AwaitedMethods(Protocol):
                 "offset": offset,
             },
         )
+
+    async def get_audit_head(self) -> AuditHead:
+        """Get the signed head of the audit log: with it, a later change of any entry before it shows."""
+        return await self.run(calls.get_audit_head())
 
     async def reply(self, thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Sent:
         """Answer the last mail that came in this thread; the thread is then read."""
