@@ -18,11 +18,19 @@ class Endpoint:
         self.url = ""
         self.dead_url = ""
         self.unanswered = 0
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def hang_up(self) -> None:
+        """What waits for an answer would hold up the stop of the server for three seconds."""
+        for writer in self._open:
+            writer.close()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Whoever is killed in the middle of a request gets no answer."""
+        """A client that is killed in the middle of a request gets no answer."""
+        self._open.add(writer)
         with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError):
             await self._answer(reader, writer)
+        self._open.discard(writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
@@ -54,3 +62,4 @@ async def running_endpoint() -> AsyncIterator[Endpoint]:
     endpoint.url, endpoint.dead_url = base_url + "/hook", base_url + DEAD_PATH
     with closing(server):
         yield endpoint
+        endpoint.hang_up()
