@@ -147,7 +147,7 @@ def about_body(case: "schemathesis.Case[Any]", media_type: str, description: str
     name = found[1] or found[2]
     if name not in schema.get("properties", {}):
         return None
-    described = json.dumps([media_type, bare(schema["properties"][name])])
+    described = json.dumps([media_type, without_null(bare(schema["properties"][name]))])
     return Tried(name, described, description[found.end() :].removeprefix(" "))
 
 
@@ -163,6 +163,12 @@ def types_of(schema: dict[str, Any]) -> set[str]:
     if "anyOf" in schema:
         return {each for choice in schema["anyOf"] for each in types_of(choice)}
     return {schema.get("type", "object" if "$ref" in schema else "enum")}
+
+
+def without_null(schema: dict[str, Any]) -> Any:
+    """A field that may also be null, as those of a draft, is otherwise tried where it may not."""
+    choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    return choices[0] if len(choices) == 1 else {**schema, "anyOf": choices} if choices else schema
 
 
 def bare(schema: Any) -> Any:

@@ -41,6 +41,7 @@ include-name = [
   "PATCH /v1/connections/{connection_id}", "POST /v1/webhooks", "PATCH /v1/webhooks/{webhook_id}",
   "PUT /v1/notifications", "PATCH /v1/domains/{domain_id}", "PATCH /v1/threads/{thread_id}",
   "POST /v1/feedback", "POST /v1/uploads", "POST /v1/inboxes/{inbox_id}/aliases",
+  "POST /v1/rules", "PATCH /v1/rules/{rule_id}", "POST /v1/rules/test",
 ]
 checks.positive_data_acceptance.enabled = false
 
