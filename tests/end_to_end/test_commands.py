@@ -497,6 +497,22 @@ def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operat
     assert [account["name"] for account in listed] == ["first"]
 
 
+def test_certificates_are_listed_and_ordered_now(operator: Operator) -> None:
+    assert operator.run("migrate").returncode == 1
+    assert operator.run("migrate", "--create").returncode == 0
+    assert operator.read("certificates")["data"] == []
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
+        connection.execute(
+            "insert into acme_certificates (name, names, due_at, failures, error)"
+            " values ('mail.example.com', 'mail.example.com a.example.com', 4102444800000, 1, 'no answer')"
+        )
+    (before,) = operator.read("certificates")["data"]
+    assert before["nextOrderAt"].startswith("2100-01-01")
+    assert (before["names"], before["error"]) == ("mail.example.com a.example.com", "no answer")
+    (after,) = operator.read("certificates", "--order")["data"]
+    assert after["nextOrderAt"] < before["nextOrderAt"]
+
+
 def test_every_change_by_a_command_stands_in_the_audit_log_as_the_operators(operator: Operator) -> None:
     operator.make_database()
     first = operator.read("accounts", "create", "--name", "first")["id"]

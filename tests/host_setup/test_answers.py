@@ -1,6 +1,11 @@
 """What setup asks, what it writes, and what it leaves alone."""
 
+import json
+import os
+import pty
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +31,7 @@ class Person:
     def __init__(self, *answers: str) -> None:
         self._answers, self.asked = list(answers), list[str]()
 
-    def ask(self, question: str, default: str) -> str:
+    def ask(self, question: str, default: str, is_secret: bool) -> str:
         self.asked.append(question)
         return self._answers.pop(0) or default
 
@@ -122,3 +127,24 @@ async def test_records_of_others_stay_unless_they_shall_be_replaced(tmp_path: Pa
         shown = Resolver([server])
         assert await find_missing(wanted[:5], shown) == []
         assert sorted(await shown.txt(HOST)) == [b"proof=1", b"v=spf1 mx ~all"]
+
+
+def test_a_person_is_asked_at_the_terminal_and_told_what_is_wrong(tmp_path: Path) -> None:
+    """Nothing is written before all answers are there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "postroom", "setup", HOST, "--json"],
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "POSTROOM_SETTINGS": f"-{tmp_path}/s.env"},
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.write(ours, f"ops@{HOST}\n".encode())
+    told, _ = process.communicate(timeout=120)
+    asked = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 1
+    assert "Your email address" in asked
+    assert f"ops@{HOST} is an address of this server" in json.loads(told)["checks"][0]["detail"]
+    assert list(tmp_path.iterdir()) == []

@@ -54,6 +54,7 @@ def setup(
     from postroom.host_setup.questions import SetupOptions
     from postroom.host_setup.settings_file import find_settings_path
     from postroom.host_setup.systemd import Service, SetupFailed
+    from postroom.setting_values import domain
 
     is_root = os.geteuid() == 0
     settings = find_settings_path(os.environ, is_root)
@@ -61,6 +62,7 @@ def setup(
     program = str(Path(sys.prefix) / "bin" / "postroom")
     service = Service(user if is_root else "", settings, kept, unit if is_root else None, program)
     token = os.environ.get("POSTROOM_DNS_TOKEN", "")
+    host = domain("HOST", host)
     told = SetupOptions(host, owner, acme, dns, token, relay, asks=not yes and output.can_ask())
     steps = SetupSteps(service, told, inbox, address, replace)
     try:

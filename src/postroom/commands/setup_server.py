@@ -10,13 +10,14 @@ import subprocess
 import tempfile
 import time
 
+from postroom.clock import SystemClock, to_iso
 from postroom.config import Config, serves_https
 from postroom.host_setup.systemd import Service, SetupFailed
 
 START_SECONDS, STOP_SECONDS = 60.0, 60.0
 CERTIFICATE_SECONDS = 240.0
 PAUSE_SECONDS = 0.2
-LOOK_EVERY = 25  # pauses between two looks at the reason why there is none
+LOOK_EVERY = 15  # pauses between two looks at the reason why there is none
 ANSWER_SECONDS = 10.0
 MOST_READ = 64 * 1024
 
@@ -97,16 +98,17 @@ class SetupServer:
             connection.close()
 
     def wait_for_certificate(self) -> str:
-        """Return "" once clients trust the server's certificate, or why there is none."""
-        deadline, looks, has_ordered = time.monotonic() + CERTIFICATE_SECONDS, 0, False
+        """Return "" once clients trust the server's certificate, or why there is none.
+
+        After an order that failed before, the next one would come hours later: it is tried now.
+        """
+        if self._find_fault() and self._find_reason():
+            self._service.run("certificates", "--order", "--json")
+        deadline, looks = time.monotonic() + CERTIFICATE_SECONDS, 0
         while (fault := self._find_fault()) and time.monotonic() < deadline:
             looks += 1
             if looks % LOOK_EVERY == 0 and (reason := self._find_reason()):
-                if has_ordered:
-                    return reason
-                has_ordered = True
-                self._service.run("certificates", "--order", "--json")
-                time.sleep(PAUSE_SECONDS)
+                return reason
             time.sleep(PAUSE_SECONDS)
         return fault and (self._find_reason() or fault)
 
@@ -124,6 +126,8 @@ class SetupServer:
             return str(error)
 
     def _find_reason(self) -> str:
+        """Return why the last order failed; "" while one is due."""
         rows = json.loads(self._service.run("certificates", "--json"))["data"]
+        now = to_iso(SystemClock().now())
         own = [each for each in rows if self._config.domain in each["names"].split()]
-        return own[0]["error"] if own else ""
+        return next((str(each["error"]) for each in own if each["nextOrderAt"] > now), "")

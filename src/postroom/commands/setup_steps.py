@@ -6,6 +6,9 @@ import os
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
+import typer
+
+from postroom.certificates.wanted import is_public_name
 from postroom.commands.setup_mail import FirstMail
 from postroom.commands.setup_server import SetupServer
 from postroom.config import SETTINGS_FILE, Config, ConfigError, load
@@ -41,6 +44,8 @@ class SetupSteps:
         self.changed: list[str] = []
 
     def run(self) -> None:
+        if not is_public_name(self._told.host):
+            raise SetupFailed(f"'{self._told.host}' is no public name. Use one like mail.example.com.")
         there = {} if self._service.settings is None else settings_file.read(self._service.settings)
         host = questions.ask_all(self._told, {**there, **os.environ}, self._ask, str(self._service.data_dir))
         host, may_send = self._find_way_out(host)
@@ -66,11 +71,12 @@ class SetupSteps:
     def fail(self, name: str, detail: str, next_step: str = "") -> None:
         self.note(name, "fail", detail, next_step)
 
-    def _ask(self, question: str, default: str) -> str:
+    def _ask(self, question: str, default: str, is_secret: bool) -> str:
         if not self._told.asks:
             return default
-        shown = f" [{default}]" if default else ""
-        return input(f"{question}{shown}: ").strip() or default
+        shown = bool(default)
+        answer = typer.prompt(question, default=default, show_default=shown, hide_input=is_secret, err=True)
+        return str(answer).strip()
 
     def _find_way_out(self, host: Host) -> tuple[Host, bool]:
         """Try port 25 of the owner's mail server, and ask for a relay if it is closed."""

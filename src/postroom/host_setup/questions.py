@@ -9,7 +9,7 @@ from postroom.host_setup.settings_file import Host
 from postroom.host_setup.systemd import SetupFailed
 
 SHOW = "show"  # the answer that sets no records
-Ask = Callable[[str, str], str]  # a question and its default
+Ask = Callable[[str, str, bool], str]  # a question, its default, and whether the answer is a secret
 RELAYS = (
     "Port 25 is closed for outgoing email. Ask your network to open it, or send through a relay:"
     " smtp://USER:PASSWORD@HOST:587, or a service by name (docs/real-mail.md lists them)."
@@ -44,30 +44,29 @@ def ask_all(told: SetupOptions, there: Mapping[str, str], ask: Ask, data_dir: st
     """Return the host as options, settings and answers describe it. The fifth question is `ask_relay`."""
     owner = told.owner or there.get("POSTROOM_ACME_EMAIL", "")
     if not owner:
-        owner = ask("Your email address, on another server (it becomes the owner)", "")
+        owner = ask("Your email address, on another server (it becomes the owner)", "", False)
     require_owner(owner, told.host)
     is_new = "POSTROOM_DOMAIN" not in there
     acme = told.acme or there.get("POSTROOM_ACME", "")
     if not acme:
-        answer = ask(
-            "Get free certificates from Let's Encrypt, and accept its terms of service? (yes/no)", "yes"
-        )
+        question = "Get free certificates from Let's Encrypt, and accept its terms of service? (yes/no)"
+        answer = ask(question, "yes", False)
         acme = "off" if answer.lower().startswith("n") else "on"
     dns = told.dns or there.get("POSTROOM_DNS", "")
     if not dns and is_new:
         known = ", ".join(DNS_PROVIDERS)
-        dns = ask(f"Who sets the DNS records: {known}, rfc2136://SERVER, or show (you do)", SHOW)
+        dns = ask(f"Who sets the DNS records: {known}, rfc2136://SERVER, or show (you do)", SHOW, False)
     dns = "" if dns == SHOW else dns
     token = told.dns_token or there.get("POSTROOM_DNS_TOKEN", "")
     if dns and not token:
-        token = ask(f"Token or key for {dns}", "")
+        token = ask(f"Token or key for {dns}", "", True)
     relay = told.relay or there.get("POSTROOM_OUTBOUND", "")
     return Host(told.host, owner, data_dir, acme, dns, token, relay)
 
 
 def ask_relay(ask: Ask) -> str:
     """Return the relay; "" for none."""
-    return ask(f"{RELAYS}\nRelay (empty: none yet)", "")
+    return ask(f"{RELAYS}\nRelay (empty: none yet)", "", True)
 
 
 def require_owner(owner: str, host: str) -> None:

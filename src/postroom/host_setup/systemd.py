@@ -14,6 +14,7 @@ from postroom.config import SETTINGS_FILE
 from postroom.host_setup.settings_file import replace_file
 
 SYSTEMD = Path("/run/systemd/system")  # exists where systemd is the init system
+UNITS = Path("/etc/systemd/system")  # a unit elsewhere is only written
 UNIT_TEMPLATE = Path(__file__).with_name("postroom.service")
 STATE_FOLDERS = Path("/var/lib")
 HIDDEN = ("/home/", "/root/", "/run/user/")  # by ProtectHome
@@ -37,7 +38,7 @@ class Service(Struct, frozen=True):
 
     @property
     def is_by_systemd(self) -> bool:
-        return self.unit is not None and SYSTEMD.is_dir()
+        return self.unit is not None and self.unit.parent == UNITS and SYSTEMD.is_dir()
 
     def group(self) -> int | None:
         return pwd.getpwnam(self.user).pw_gid if self.user else None
