@@ -10,12 +10,13 @@ import httpcore2
 from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
 # For the head: 100 Continue and similar may come before the answer, but not for ever (RFC 9110 section 15.2).
+# Of interim answers (RFC 9110 section 15.2), which httpcore would read without end.
 BEFORE_ANSWER_BYTES = 4 * 1024
 ANSWER_BYTES = 96 * 1024  # as transferred: chunks of one byte are six times their content
 READ_BYTES = 1024  # a thousand small answers are read in pieces, so that others have their turn
 
 _FINAL_STATUS = re.compile(rb"HTTP/1\.[01] [2-9]")
-_LONGEST_STATUS = 10
+_LONGEST_STATUS = 10  # bytes, such as "HTTP/1.1 2"
 
 
 class BoundedStream(AsyncNetworkStream):

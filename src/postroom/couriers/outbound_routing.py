@@ -11,7 +11,7 @@ from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.relay import Relay, parse_ways
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 
-KEPT_COURIERS = 200
+KEPT_COURIERS = 200  # relays, each with its open connections
 
 
 class OutboundRouting:

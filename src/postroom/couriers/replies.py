@@ -4,9 +4,9 @@ import re
 
 from msgspec import Struct
 
-_MAX_LINES = 128
+_MAX_LINES = 128  # RFC 5321 section 4.2.1 sets no bound
 _MAX_LINE_BYTES = 1000  # RFC 5321 section 4.5.3.1.5 allows 512
-_MAX_SHOWN_CHARACTERS = 500
+_MAX_SHOWN_CHARACTERS = 500  # of a reply in events, lists and reports
 _LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?", re.DOTALL)
 _ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])")
 _WHITE = re.compile(r"\s+")

@@ -13,7 +13,7 @@ from postroom.outward.courier import DeliveryError
 
 MAX_ADDRESSES = 5  # RFC 5321 section 5.1 asks for at least two
 # Looked up at most, so that a zone with hundreds of dead hosts costs little.
-_MAX_HOSTS = 10
+_MAX_HOSTS = 10  # a domain may list hundreds, each with a lookup
 
 
 class Hop(Struct, frozen=True):

@@ -15,8 +15,8 @@ from postroom.couriers.wire import Wire, WireBroken
 from postroom.outward.courier import DeliveryError, OutgoingMail, Proof, TlsState
 
 _BLOCK_BYTES = 64 * 1024
-_SERVICE_CLOSING = 421
-_START_INPUT = 354
+_SERVICE_CLOSING = 421  # RFC 5321 section 3.8
+_START_INPUT = 354  # RFC 5321 section 4.1.1.4
 _CHALLENGE = 334  # RFC 4954 section 4
 # By the codes of OpenSSL.
 _CERTIFICATE_FAULTS: dict[int | None, str] = {

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import httpx2  # loaded with the first webhook: it would take most of a start
 
 _MAX_ANSWER_BYTES = 64 * 1024
-_EXCERPT_BYTES = 2048
-_MAX_RETRY_AFTER_CHARACTERS = 64
-_MAX_RETRY_AFTER_SECONDS = 24 * 3600
+_EXCERPT_BYTES = 2048  # that the log of deliveries shows
+_MAX_RETRY_AFTER_CHARACTERS = 64  # a number or a date (RFC 9110 section 10.2.3)
+_MAX_RETRY_AFTER_SECONDS = 24 * 3600  # an endpoint must not put its events off for years
 _OWN_HEADERS = {"User-Agent": "Postroom", "Accept": "*/*", "Accept-Encoding": "identity"}
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 _MAX_LINE_BYTES = 4096  # RFC 5321 section 4.5.3.1.5 allows 512; some servers send more
 # More than any reply may be: a server that sends this much unasked is disconnected.
-_MAX_UNREAD_BYTES = 64 * 1024
+_MAX_UNREAD_BYTES = 64 * 1024  # of a server that answers more than it was asked
 _DER = 2  # Python's internal number of this encoding
 
 

@@ -18,7 +18,7 @@ SPECIAL = {
     uid_map.JUNK: "\\Junk",
     uid_map.TRASH: "\\Trash",
 }
-MAX_PATTERN_LENGTH = 500
+MAX_PATTERN_LENGTH = 500  # wildcards cost pattern times name (RFC 9051 section 6.3.9)
 
 
 async def list_folders(client: ImapState, request: ListFolders) -> bytes:

@@ -16,7 +16,7 @@ from postroom.net.proxies import Proxies
 from postroom.operations.folders import names
 from postroom.resources import Resources
 
-IMAPS_PORT = 993
+IMAPS_PORT = 993  # TLS from the first byte (RFC 8314 section 3.2)
 
 
 class ImapServer(ProgramServer):

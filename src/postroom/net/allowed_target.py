@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import httpx2  # loaded with the first webhook
 
 _MAX_URL_CHARACTERS = 2048
-_MAX_ADDRESSES = 4
+_MAX_ADDRESSES = 4  # tried one after the other until one answers
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_FIRST_FREE_PORT = 1024
+_FIRST_FREE_PORT = 1024  # below are services that read lines of a request as commands (RFC 6335 section 6)
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 

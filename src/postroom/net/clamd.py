@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-CHUNK_BYTES = 256 * 1024
-ANSWER_BYTES = 4096
+CHUNK_BYTES = 256 * 1024  # sent at once, so that a slow scanner holds no more
+ANSWER_BYTES = 4096  # name of the stream, name of the finding
 NAME_CHARACTERS = 100
 SCAN_SECONDS = 10.0  # for one piece of content, with the connection
 FAULTS = (OSError, TimeoutError)

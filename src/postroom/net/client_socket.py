@@ -7,7 +7,7 @@ from typing import cast
 from postroom.net.relay import is_loopback
 from postroom.net.tls_start import start_tls
 
-WRITE_AHEAD_BYTES = 256 * 1024
+WRITE_AHEAD_BYTES = 256 * 1024  # held for a client that reads slowly
 
 
 class ClientSocket:

@@ -29,13 +29,13 @@ __all__ = ["DnsTemporary", "Resolver", "ThreadResolver"]
 DEFAULT_DEADLINE_SECONDS = 5.0
 _MAX_CACHED_ANSWERS = 10_000
 _MAX_CACHED_BYTES = 32 * 1024 * 1024
-_MAX_OPEN_QUERIES = 256
-_MIN_TTL_SECONDS = 5.0
+_MAX_OPEN_QUERIES = 256  # each has a port of its own (RFC 5452 section 9.2)
+_MIN_TTL_SECONDS = 5.0  # a TTL of 0 would ask again for every recipient of one email
 _MAX_TTL_SECONDS = 3600.0
-_MAX_NEGATIVE_TTL_SECONDS = 300.0
+_MAX_NEGATIVE_TTL_SECONDS = 300.0  # RFC 2308 section 5 suggests hours: a new record is seen sooner
 # A zone whose servers are dead costs one deadline per this time, not one per mail.
-_FAILURE_TTL_SECONDS = 5.0
-_UDP_PAYLOAD_BYTES = 1232
+_FAILURE_TTL_SECONDS = 5.0  # RFC 2308 section 7.1 allows five minutes
+_UDP_PAYLOAD_BYTES = 1232  # the least packet of IPv6 less its headers (RFC 8200 section 5); longer: TCP
 _OF_CONTAINERS = "127.0.0.11"
 
 _Key = tuple[str, str]  # a name, and the type of its records

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from postroom.limits import ADDRESS_CHARACTERS
 from postroom.net.proxies import network_of
 
-FREE_FAILURES = 3
+FREE_FAILURES = 3  # a person mistypes
 LONGEST_WAIT_SECONDS = 30.0
 REMEMBERED = 10_000
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Network = IPv4Network | IPv6Network
 Headers = Sequence[tuple[bytes, bytes]]
 
-MAX_HOPS = 32
+MAX_HOPS = 32  # a client may add as many as it likes in front of those of our proxies
 _FORWARDED_FOR = re.compile(r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)', re.IGNORECASE)
 _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?|([0-9.]+)(?::[0-9]{1,5})?|([0-9a-fA-F:.]+)")
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from postroom import log
 from postroom.net.proxies import Proxies, parse_address, plain_address
 
-HEADER_SECONDS = 10.0
+HEADER_SECONDS = 10.0  # a proxy sends it first; the protocol asks for at least three
 MakeProtocol = Callable[[str | None], asyncio.Protocol]
 
 V1_START, V2_START = b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n"

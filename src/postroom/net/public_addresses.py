@@ -5,7 +5,7 @@ import re
 import unicodedata
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-_MAX_HOST_CHARACTERS = 255
+_MAX_HOST_CHARACTERS = 255  # RFC 1035 section 2.3.4
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _BASE_DIGITS = {8: re.compile(r"[0-7]+"), 10: re.compile(r"[0-9]+"), 16: re.compile(r"[0-9a-fA-F]*")}
 # Characters that IDNA removes from a name, so that a resolver would not see them.

@@ -15,7 +15,7 @@ from postroom.resources import Resources
 from postroom.smtp.backend import MailIntake, MailLoop, StorageFull
 from postroom.smtp.envelope import Envelope
 
-READ_IN_LOOP_BYTES = 1024 * 1024
+READ_IN_LOOP_BYTES = 1024 * 1024  # larger content is on disk: a thread reads it
 
 
 class DatabaseIntake:

@@ -8,8 +8,8 @@ from postroom.mailbox import inboxes
 from postroom.resources import Resources
 from postroom.smtp.backend import Accepted, RecipientDirectory, RecipientVerdict
 
-LIFETIME_SECONDS = 1.0
-MAX_ADDRESSES = 10_000
+LIFETIME_SECONDS = 1.0  # a deleted inbox takes email no longer than that
+MAX_ADDRESSES = 10_000  # a dictionary attack asks for others all the time
 LISTEN_SECONDS = 60.0
 
 

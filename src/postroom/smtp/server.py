@@ -17,7 +17,7 @@ from postroom.smtp.connection_limits import ConnectionLimits, LimitedConnection,
 from postroom.smtp.dialogue import replies
 from postroom.smtp.limits import SessionLimits
 
-_BACKLOG = 512
+_BACKLOG = 512  # connections that the system accepts while the loop is busy
 _LONGEST_WATCH_SECONDS = 1.0
 _SHORTEST_WATCH_SECONDS = 0.01
 

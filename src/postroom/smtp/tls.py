@@ -5,7 +5,7 @@ from pathlib import Path
 
 from postroom.net.certificate import CertificateFiles
 
-LIFETIME_DAYS = 3650
+LIFETIME_DAYS = 3650  # self-signed: other servers encrypt with it and check nothing (RFC 7435)
 
 
 def own_files(folder: Path, hostname: str) -> CertificateFiles:

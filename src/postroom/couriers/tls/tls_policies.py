@@ -12,7 +12,7 @@ from postroom.net.dns import DnsTemporary, Resolver
 from postroom_mail.authentication import mta_sts
 from postroom_mail.authentication.mta_sts import StsPolicy
 
-REMEMBERED = 10_000
+REMEMBERED = 10_000  # policies; the oldest is fetched again
 FAILURE_SECONDS = 300.0  # before a failed fetch of a policy is retried (RFC 8461 section 3.3)
 OK = 200
 FETCH_ERROR, INVALID, UNPROVED = "sts-policy-fetch-error", "sts-policy-invalid", "sts-webpki-invalid"

@@ -9,7 +9,7 @@ from postroom.imap.dialogue.reader import LITERAL_MARK, CommandText
 from postroom.imap.dialogue.requests import STAR, NumberSet
 
 T = TypeVar("T")
-MAX_RANGES = 10_000
+MAX_RANGES = 10_000  # a set of all UIDs of a large folder, with gaps, is that long (RFC 9051 section 9)
 _ATOM = re.compile(rb'[^\x00-\x20\x7f(){%*"\\\]]+')
 _ASTRING = re.compile(rb'[^\x00-\x20\x7f(){%*"\\]+')
 _PATTERN = re.compile(rb'[^\x00-\x20\x7f(){"\\]+')

@@ -5,7 +5,7 @@ import re
 from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import FetchMails, MailSection, NumberSet
 
-MAX_ITEMS = 50
+MAX_ITEMS = 50  # a client asks for a dozen
 MACROS = {  # RFC 3501 section 6.4.5
     "ALL": ("FLAGS", "INTERNALDATE", "RFC822.SIZE", "ENVELOPE"),
     "FAST": ("FLAGS", "INTERNALDATE", "RFC822.SIZE"),

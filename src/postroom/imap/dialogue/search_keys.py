@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import SearchKey, SearchMails
 
-MAX_KEYS = 200
+MAX_KEYS = 200  # each key reads rows; RFC 9051 section 6.4.4 sets no bound
 RETURNS = ("MIN", "MAX", "ALL", "COUNT")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 FLAGS = {name.upper(): f"\\{name}" for name in ("Answered", "Deleted", "Draft", "Flagged", "Seen")}

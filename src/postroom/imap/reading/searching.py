@@ -24,10 +24,10 @@ from postroom_mail.mime import headers, imap_values
 from postroom_mail.mime.headers import Headers
 from postroom_mail.search.query import Field
 
-SECONDS = 20.0
+SECONDS = 20.0  # then the search ends with NO (RFC 9051 section 7.1.2)
 ROWS_TOGETHER = 500
 DOCUMENTS_TOGETHER = 50
-HEADER_BYTES = 64 * 1024
+HEADER_BYTES = 64 * 1024  # in which a search for a field looks
 BY_INDEX_ABOVE = 2_000  # in smaller folders each email is read, and any substring is found
 MOST_BY_INDEX = 20_000
 INDEXED: dict[str, Field] = {

@@ -30,7 +30,7 @@ from postroom.smtp.submission.dialogue import AskLogin, SubmissionDialogue, Subm
 from postroom_mail.writing.header_words import DraftError
 
 TOO_MANY_WITH_KEY = b"454 4.7.0 Too many connections with this key\r\n"
-MAX_REPLY_CHARACTERS = 450
+MAX_REPLY_CHARACTERS = 450  # a reply line has 512 bytes with code and line end (RFC 5321 section 4.5.3.1.5)
 LATER = frozenset({408, 429, 500, 503, 507})
 
 

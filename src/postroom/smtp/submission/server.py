@@ -15,7 +15,7 @@ from postroom.smtp.dialogue import replies
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.submission.connection import SubmissionConnection, SubmissionContext
 
-SUBMISSIONS_PORT = 465
+SUBMISSIONS_PORT = 465  # TLS from the first byte (RFC 8314 section 3.3)
 
 
 class SubmissionServer(ProgramServer):
