@@ -23,6 +23,8 @@ GUIDE = ROOT / "docs" / "api.md"
 MOMENT, DAY = "2026-11-14T10:05:00.000Z", "2026-11-14"
 TEXTS = (
     (r"/(uploads|downloads)/[\w-]{43}", r"/\1/…"),
+    (r"/calendars/[\w-]{43}\.ics", "/calendars/….ics"),
+    (r"\b[0-9a-f]{32}@postroom", "9f86d081884c7d65@postroom"),
     (r"/inbound/[\w-]+", "/inbound/…"),  # first: a token can have in it what looks like a key or an id
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", MOMENT),
     (r"^\d{4}-\d\d-\d\d$", DAY),

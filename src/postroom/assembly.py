@@ -43,6 +43,7 @@ from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
+from postroom.operations.calendars.follow_feeds import start_calendars
 from postroom.operator_services import open_tracing, start_acme, start_rules
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
@@ -151,7 +152,8 @@ async def serving(
         start_deliveries(
             stack, resources, recorder, return_path_secret, reader, tokens, make_key, webhook_courier
         )
-        run(stack, resources, "answers", review_answers_loop(resources, lookup))
+        weigh = partial(reviewers.weigh_answer, resources, lookup)
+        run(stack, resources, "answers", partial(run_queue, resources, ANSWERS, weigh))
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
         follower = Follower(resources, mail_server.reader, tokens, asyncio.Semaphore(BATCHES_AT_ONCE))
         run(stack, resources, "mailboxes", partial(follow_all, follower))
@@ -242,15 +244,12 @@ def start_deliveries(
     run(stack, resources, "notices", partial(deliver, deliveries.NOTICE, notice_courier))
 
 
-def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:
-    return partial(run_queue, resources, ANSWERS, partial(reviewers.weigh_answer, resources, lookup))
-
-
 def start_webhooks(stack: contextlib.AsyncExitStack, resources: Resources, recorder: Recorder) -> HttpCourier:
     courier = HttpCourier(resources.resolver, allow_private=allows_private_targets(resources.config))
     stack.push_async_callback(courier.close)
     post = partial(deliver_webhook.deliver_webhook, resources, courier, recorder)
     run(stack, resources, "webhooks", partial(deliver_all, resources, recorder, deliveries.WEBHOOK, post))
+    start_calendars(stack, resources, courier)
     return courier
 
 

@@ -17,6 +17,7 @@ UPLOAD, DOWNLOAD = "upl", "dnl"
 NOTE = "note"
 RULE_TASK = "rlt"
 SIGNING_KEY = "sgk"
+CALENDAR, CALENDAR_EVENT = "cal", "cev"
 
 _SHAPE = re.compile(r"([a-z]{3,4})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.

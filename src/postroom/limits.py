@@ -61,6 +61,18 @@ RULE_TEST_MESSAGES = 1_000  # that a test of a rule looks at
 SAVED_SEARCHES = 50
 SAVED_SEARCH_NAME_CHARACTERS = 50
 
+# Calendars
+CALENDARS_OF_AN_INBOX = 20
+EVENTS_OF_A_CALENDAR = 200_000
+CALENDAR_RANGE_DAYS = 366  # that one list of occurrences covers
+FREE_BUSY_DAYS = 62
+FREE_BUSY_INBOXES = 50
+SLOTS = 100  # that one search for free time returns
+RECURRENCE_LINES = 20
+EVENT_DESCRIPTION_CHARACTERS = 20_000
+FEED_BYTES = 1 * MEGABYTE  # of a calendar file that is imported
+REMINDER_MINUTES = 40_320  # four weeks
+
 # A list
 PAGE = 50
 LONGEST_PAGE = 100  # more is clamped to this

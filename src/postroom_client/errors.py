@@ -123,6 +123,12 @@ class ContentChanged(PostroomError):
     code, status = "content_changed", 409
 
 
+class DefaultCalendar(PostroomError):
+    """Deleting the default calendar of an inbox."""
+
+    code, status = "default_calendar", 409
+
+
 class DefaultPod(PostroomError):
     """The default pod of an account cannot be deleted."""
 
@@ -139,6 +145,12 @@ class DraftChanged(PostroomError):
     """A draft is not at the given version, or kept changing while it was sent."""
 
     code, status = "draft_changed", 409
+
+
+class EventChanged(PostroomError):
+    """A calendar event that somebody else changed at the same time."""
+
+    code, status = "event_changed", 409
 
 
 class FirstAccountStays(PostroomError):
@@ -171,6 +183,12 @@ class NotHeld(PostroomError):
     code, status = "not_held", 409
 
 
+class NotOrganizer(PostroomError):
+    """Changing what only the organizer of an event can change."""
+
+    code, status = "not_organizer", 409
+
+
 class NothingToDo(PostroomError):
     """No recipient of the message failed or waits; or an attempt is under way."""
 
@@ -187,6 +205,12 @@ class PodNotEmpty(PostroomError):
     """Inboxes are still in the pod."""
 
     code, status = "pod_not_empty", 409
+
+
+class SlotTaken(PostroomError):
+    """An event at a time that is taken already. `event` names the one that takes it."""
+
+    code, status = "slot_taken", 409
 
 
 class TemplateExists(PostroomError):
@@ -225,6 +249,12 @@ class ApiKeyLimitReached(PostroomError):
     code, status = "api_key_limit_reached", 422
 
 
+class CalendarLimitReached(PostroomError):
+    """A calendar beyond those of an inbox, or an event beyond those of a calendar."""
+
+    code, status = "calendar_limit_reached", 422
+
+
 class ConnectionLimitReached(PostroomError):
     """An account has 1,000 connections."""
 
@@ -241,6 +271,12 @@ class IdempotencyKeyReused(PostroomError):
     """The same key with another request."""
 
     code, status = "idempotency_key_reused", 422
+
+
+class InvalidCalendarFile(PostroomError):
+    """A calendar file that cannot be read, or that is too large."""
+
+    code, status = "invalid_calendar_file", 422
 
 
 class InvalidTarget(PostroomError):

@@ -105,6 +105,41 @@ class AuditHead(Struct, rename="camel", frozen=True):
     signature: str = ""
 
 
+class BusyTime(Struct, frozen=True):
+    start: datetime
+    end: datetime | None = None
+    status: str = ""
+
+
+class Calendar(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str = ""
+    name: str = ""
+    time_zone: str = ""
+    working_hours: dict[str, list[list[str]]] = {}
+    is_default: bool = False
+    reminder_minutes: int | None = None
+    source_url: str | None = None
+    source_error: str | None = None
+    created_at: datetime | None = None
+
+
+class Proposal(Struct, rename="camel", frozen=True):
+    """Another time that an attendee proposes (RFC 5546, section 3.2.7)."""
+
+    address: str
+    start: str = ""
+    end: str = ""
+    comment: str = ""
+    message_id: str = ""
+
+
+class CalendarFeed(Struct, frozen=True):
+    """A private link: whoever has it reads the calendar. A new one ends the old one."""
+
+    url: str
+
+
 class SmtpServer(Struct, frozen=True, omit_defaults=True):
     """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
 
@@ -234,6 +269,30 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     recurrence: str = ""
 
 
+class EventCalendarEvent(Struct, frozen=True):
+    """The calendar event, or the occurrence of one, that an event is about."""
+
+    id: str
+    calendar_id: str = ""
+    uid: str = ""
+    summary: str = ""
+    location: str = ""
+    start: str = ""
+    end: str = ""
+    time_zone: str = ""
+    all_day: bool = False
+    recurrence: list[str] = []
+    recurrence_id: str | None = None
+    organizer: str = ""
+    status: str = ""
+    own_response: str | None = None
+    sequence: int = 0
+    message_id: str | None = None
+    verdict: str | None = None
+    attendee: str | None = None
+    response: str | None = None
+
+
 class EventCertificate(Struct, frozen=True):
     """The certificate that an event is about: its first name, when it ends, and why there is no new
     one.
@@ -315,6 +374,15 @@ class Verdicts(Struct, frozen=True):
 
 class GivenFeedback(Struct, frozen=True):
     id: str
+
+
+class Imported(Struct, frozen=True):
+    """How many events are new, changed, as they were, and removed since the feed no longer has them."""
+
+    created: int
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
 
 
 class Meter(Struct, rename="camel", frozen=True):
@@ -451,6 +519,11 @@ class RuleStep(Struct, rename="camel", frozen=True):
     outcome: str = ""
     reason: str | None = None
     message_id: str | None = None
+
+
+class Slot(Struct, frozen=True):
+    start: datetime
+    end: datetime | None = None
 
 
 class Suppression(Struct, rename="camel", frozen=True):
@@ -659,6 +732,10 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     expires_hours: int = 72
     reviewers: list[str] = []
     approvals: int = 1
+
+
+class FreeBusy(Struct, frozen=True):
+    inboxes: dict[str, list[BusyTime]]
 
 
 class Connection(Struct, rename="camel", frozen=True):
@@ -897,6 +974,10 @@ class TriedMessage(Struct, rename="camel", frozen=True):
     actions: list[RuleStep] = []
 
 
+class Slots(Struct, frozen=True):
+    slots: list[Slot]
+
+
 class Usage(Struct, frozen=True):
     first: str = field(name="from")
     data: list[UsageGroup]
@@ -912,6 +993,38 @@ class WebhookDelivery(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     next_attempt_at: datetime | None = None
     attempts: list[WebhookAttempt] = []
+
+
+class CalendarEvent(Struct, rename="camel", frozen=True):
+    """`recurrence_id` names an occurrence of a series, or is None."""
+
+    id: str
+    calendar_id: str = ""
+    inbox_id: str = ""
+    uid: str = ""
+    summary: str = ""
+    description: str = ""
+    location: str = ""
+    start: str = ""
+    end: str = ""
+    time_zone: str = ""
+    all_day: bool = False
+    recurrence: list[str] = []
+    recurrence_id: str | None = None
+    attendees: list[Attendee] = []
+    organizer: str = ""
+    status: str = ""
+    own_response: str | None = None
+    transparency: str = ""
+    sequence: int = 0
+    message_id: str | None = None
+    thread_id: str | None = None
+    url: str = ""
+    verdict: str | None = None
+    proposals: list[Proposal] = []
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    hold: Hold | None = None
 
 
 class Sent(Struct, rename="camel", frozen=True):
@@ -1116,6 +1229,7 @@ class Event(Struct, frozen=True):
     certificate: EventCertificate | None = None
     thread: EventThread | None = None
     rule: EventRule | None = None
+    calendar_event: EventCalendarEvent | None = None
 
 
 class Approval(Struct, frozen=True):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from postroom_mail.mime.address import Address
 from postroom_mail.reading import time_zones
-from postroom_mail.reading.calendar import _File, read_calendar
+from postroom_mail.reading.calendar import EventFile, read_calendar
 from postroom_mail.reading.content_lines import content_lines
 from postroom_mail.writing import invitation, invitation_answer, zone_rules
 from postroom_mail.writing.invitation import CalendarSender, Invitation, read_moment
@@ -46,7 +46,7 @@ def test_no_words_begin_a_line_of_their_own(summary: str, location: str) -> None
 def test_a_zone_by_its_rules_is_the_zone_by_its_name(zone: str) -> None:
     """A reader that knows no names of zones gets the same times, day by day."""
     lines = "\r\n".join(("BEGIN:VCALENDAR", *zone_rules.zone_lines(zone, 2026), "END:VCALENDAR"))
-    rules = {"nameless": _File.read(lines.encode()).rules[zone]}
+    rules = {"nameless": EventFile.read(lines.encode()).rules[zone]}
     real = ZoneInfo(zone)
     for day in range(0, 3 * 365, 3):
         local = datetime(2026, 1, 1, 12) + timedelta(days=day)  # noqa: DTZ001 (the zone is what is asked for)

@@ -16,6 +16,8 @@ METHODS = {
     "change_template": "update_template",
     "change_thread": "update_thread",
     "change_rule": "update_rule",
+    "change_calendar": "update_calendar",
+    "change_calendar_event": "update_calendar_event",
     "change_message": "update_message",
     "create_inbox_key": "create_api_key",
     "list_inbox_keys": "list_api_keys",
@@ -57,6 +59,9 @@ ARGUMENTS = {
     ("get_usage", "from"): "first",
     ("get_usage", "to"): "last",
     ("get_domain_reports", "from"): "first",
+    ("list_calendar_events", "from"): "since",
+    ("get_free_busy", "from"): "since",
+    ("find_times", "from"): "since",
     ("get_domain_reports", "to"): "last",
 }
 # Seconds that an answer may take.
@@ -84,6 +89,8 @@ SHAPES = {
     "Payload": "Event",
     "SendReceipt": "Sent",
     "ShownAttachment": "Attachment",
+    "ShownCalendar": "Calendar",
+    "ShownCalendarEvent": "CalendarEvent",
     "ShownAttempt": "WebhookAttempt",
     "ShownConnection": "Connection",
     "ShownDraft": "Draft",

@@ -1,6 +1,7 @@
 """Makes `postroom_client/calls/calls.py`: one function an operation, which describes its request."""
 
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from tools.generate import names
 from tools.generate.description import VERSIONED, Description, Field, Kind, Operation, is_addresses
@@ -103,7 +104,9 @@ def _query_argument(operation: Operation, each: Field) -> Argument:
         flag = f"{name}_{word}"
         return Argument(flag, "bool", "False", each.name, f"{literal(word)} if {flag} else None", "query")
     if each.separator:
-        return Argument(name, "Sequence[str]", "()", each.name, f"commas({name})", "query")
+        return Argument(
+            name, "Sequence[str]", "" if each.is_required else "()", each.name, f"commas({name})", "query"
+        )
     kind = asked_kind(each.kind, set())
     if each.is_required:
         return Argument(name, kind, "", each.name, _spelled(each.kind, name), "query")
@@ -233,7 +236,11 @@ def _carried(operation: Operation, made: list[Argument]) -> list[str]:
 
 
 def _named(made: list[Argument], place: str) -> str:
-    return ", ".join(f"{each.wire}={each.value}" for each in made if each.place == place)
+    """A word of Python's, such as from, cannot be the name of an argument."""
+    placed = [each for each in made if each.place == place]
+    reserved = [f'**{{"{each.wire}": {each.value}}}' for each in placed if iskeyword(each.wire)]
+    plain = [f"{each.wire}={each.value}" for each in placed if not iskeyword(each.wire)]
+    return ", ".join([*plain, *reserved])
 
 
 def _table(made: list[Argument], place: str) -> str:

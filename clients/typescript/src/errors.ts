@@ -59,6 +59,9 @@ export class ClientIdTaken extends PostroomError {}
 /** `contentHash` is not that of the message. */
 export class ContentChanged extends PostroomError {}
 
+/** Deleting the default calendar of an inbox. */
+export class DefaultCalendar extends PostroomError {}
+
 /** The default pod of an account cannot be deleted. */
 export class DefaultPod extends PostroomError {}
 
@@ -67,6 +70,9 @@ export class DomainTaken extends PostroomError {}
 
 /** A draft is not at the given version, or kept changing while it was sent. */
 export class DraftChanged extends PostroomError {}
+
+/** A calendar event that somebody else changed at the same time. */
+export class EventChanged extends PostroomError {}
 
 /** The first account cannot be deleted (only the command answers this). */
 export class FirstAccountStays extends PostroomError {}
@@ -83,6 +89,9 @@ export class NameTaken extends PostroomError {}
 /** The message is not waiting for a decision. */
 export class NotHeld extends PostroomError {}
 
+/** Changing what only the organizer of an event can change. */
+export class NotOrganizer extends PostroomError {}
+
 /** No recipient of the message failed or waits; or an attempt is under way. */
 export class NothingToDo extends PostroomError {}
 
@@ -91,6 +100,9 @@ export class PodHasDomains extends PostroomError {}
 
 /** Inboxes are still in the pod. */
 export class PodNotEmpty extends PostroomError {}
+
+/** An event at a time that is taken already. `event` names the one that takes it. */
+export class SlotTaken extends PostroomError {}
 
 /** Another template of the inbox has this name. */
 export class TemplateExists extends PostroomError {}
@@ -110,6 +122,9 @@ export class AliasLimitReached extends PostroomError {}
 /** An inbox or a pod has 20 keys, or the account 100 of its own. */
 export class ApiKeyLimitReached extends PostroomError {}
 
+/** A calendar beyond those of an inbox, or an event beyond those of a calendar. */
+export class CalendarLimitReached extends PostroomError {}
+
 /** An account has 1,000 connections. */
 export class ConnectionLimitReached extends PostroomError {}
 
@@ -118,6 +133,9 @@ export class DraftLimitReached extends PostroomError {}
 
 /** The same key with another request. */
 export class IdempotencyKeyReused extends PostroomError {}
+
+/** A calendar file that cannot be read, or that is too large. */
+export class InvalidCalendarFile extends PostroomError {}
 
 /** The host of a connection or a relay is not valid, or leads into a forbidden network. */
 export class InvalidTarget extends PostroomError {}
@@ -196,26 +214,32 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   catch_all_taken: CatchAllTaken,
   client_id_taken: ClientIdTaken,
   content_changed: ContentChanged,
+  default_calendar: DefaultCalendar,
   default_pod: DefaultPod,
   domain_taken: DomainTaken,
   draft_changed: DraftChanged,
+  event_changed: EventChanged,
   first_account: FirstAccountStays,
   last_key: LastKey,
   last_owner: LastOwner,
   name_taken: NameTaken,
   not_held: NotHeld,
+  not_organizer: NotOrganizer,
   nothing_to_do: NothingToDo,
   pod_has_domains: PodHasDomains,
   pod_not_empty: PodNotEmpty,
+  slot_taken: SlotTaken,
   template_exists: TemplateExists,
   user_exists: UserExists,
   payload_too_large: PayloadTooLarge,
   unsupported_media_type: UnsupportedMediaType,
   alias_limit_reached: AliasLimitReached,
   api_key_limit_reached: ApiKeyLimitReached,
+  calendar_limit_reached: CalendarLimitReached,
   connection_limit_reached: ConnectionLimitReached,
   draft_limit_reached: DraftLimitReached,
   idempotency_key_reused: IdempotencyKeyReused,
+  invalid_calendar_file: InvalidCalendarFile,
   invalid_target: InvalidTarget,
   invalid_webhook_url: InvalidWebhookUrl,
   no_preview: NoPreview,

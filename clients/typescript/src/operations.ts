@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -654,6 +654,182 @@ export abstract class Operations {
       answer: "bytes",
       isRepeatable: true,
       seconds: 60,
+    });
+  }
+
+  /** List calendars: of an inbox, a pod or all; the default one of each inbox first. */
+  listCalendars(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): Promise<Page<Calendar>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/calendars",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Create another calendar of an inbox. */
+  createCalendar(body: NewCalendar): Promise<Calendar> {
+    return this.run({
+      method: "POST",
+      path: "/v1/calendars",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Get a calendar. */
+  getCalendar(calendarId: string): Promise<Calendar> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "calendars", calendarId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a calendar's name, time zone, working hours, reminder or feed. */
+  updateCalendar(calendarId: string, body: CalendarChange = {}): Promise<Calendar> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "calendars", calendarId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete a calendar with its events; nobody is told by email. */
+  deleteCalendar(calendarId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "calendars", calendarId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Import a calendar file (.ics) into a calendar; nobody is told by email. */
+  importCalendarFile(calendarId: string, body: ImportedFile): Promise<Imported> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "calendars", calendarId, "import"),
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Create a private .ics link of a calendar; an earlier one ends. */
+  createCalendarFeed(calendarId: string): Promise<CalendarFeed> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "calendars", calendarId, "feed"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** End the private .ics link of a calendar. */
+  deleteCalendarFeed(calendarId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "calendars", calendarId, "feed"),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** List the events of a calendar or an inbox: each occurrence in a time, in order. */
+  listCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; limit?: number; offset?: number } = {}): Promise<Page<CalendarEvent>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/calendar-events",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Create a calendar event; attendees get an invitation by email. */
+  createCalendarEvent(body: NewCalendarEvent, options: SendOptions = {}): Promise<CalendarEvent> {
+    return this.run({
+      method: "POST",
+      path: "/v1/calendar-events",
+      body,
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a calendar event, or the series. */
+  getCalendarEvent(eventId: string): Promise<CalendarEvent> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "calendar-events", eventId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a calendar event: all of it, one occurrence, or one and all that follow. */
+  updateCalendarEvent(eventId: string, body: CalendarEventChange = {}, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "calendar-events", eventId),
+      query,
+      body,
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Cancel a calendar event: all of it, one occurrence, or one and all that follow. */
+  cancelCalendarEvent(eventId: string, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "calendar-events", eventId),
+      query,
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Accept or decline an invitation in the calendar; the organizer gets the answer by email. */
+  respondToCalendarEvent(eventId: string, body: Response, options: SendOptions = {}): Promise<CalendarEvent> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "calendar-events", eventId, "respond"),
+      body,
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** When inboxes are busy, without saying with what. */
+  getFreeBusy(query: { inboxIds: string[]; from: string; until: string }): Promise<FreeBusy> {
+    return this.run({
+      method: "GET",
+      path: "/v1/free-busy",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Find times at which all of these inboxes are free, within their working hours. */
+  findTimes(body: FindTimes): Promise<Slots> {
+    return this.run({
+      method: "POST",
+      path: "/v1/find-times",
+      body,
+      answer: "json",
+      isRepeatable: false,
     });
   }
 
@@ -1564,6 +1740,16 @@ export abstract class Operations {
   /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */
   iterThreadMessages(threadId: string, query: { order?: "asc" | "desc"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listThreadMessages(threadId, page), query);
+  }
+
+  /** List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is asked for when it is wanted. */
+  iterCalendars(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Calendar> {
+    return pages((page) => this.listCalendars(page), query);
+  }
+
+  /** List the events of a calendar or an inbox: each occurrence in a time, in order; each page is asked for when it is wanted. */
+  iterCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; limit?: number; offset?: number } = {}): AsyncGenerator<CalendarEvent> {
+    return pages((page) => this.listCalendarEvents(page), query);
   }
 
   /** Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked for when it is wanted. */

@@ -98,6 +98,43 @@ export interface AuditHead {
   signature: string;
 }
 
+export interface BusyTime {
+  start: string;
+  end: string;
+  /** busy, or tentative: not answered, or not sent yet. */
+  status: string;
+}
+
+export interface Calendar {
+  id: string;
+  inboxId: string;
+  name: string;
+  timeZone: string;
+  workingHours: Record<string, string[][]>;
+  isDefault: boolean;
+  /** Before the start, for calendar.starting. null: no such event. */
+  reminderMinutes: number | null;
+  /** The feed that this calendar follows. */
+  sourceUrl: string | null;
+  /** Why the feed could not be read last time. */
+  sourceError: string | null;
+  createdAt: string;
+}
+
+/** Another time that an attendee proposes (RFC 5546, section 3.2.7). */
+export interface Proposal {
+  address: string;
+  start: string;
+  end: string;
+  comment: string;
+  messageId: string;
+}
+
+/** A private link: whoever has it reads the calendar. A new one ends the old one. */
+export interface CalendarFeed {
+  url: string;
+}
+
 /** Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS. */
 export interface SmtpServer {
   host: string;
@@ -239,6 +276,29 @@ export interface InvitationBody {
   recurrence?: string;
 }
 
+/** The calendar event, or the occurrence of one, that an event is about. */
+export interface EventCalendarEvent {
+  id: string;
+  calendar_id: string;
+  uid: string;
+  summary: string;
+  location: string;
+  start: string;
+  end: string;
+  time_zone: string;
+  all_day: boolean;
+  recurrence: string[];
+  recurrence_id: string | null;
+  organizer: string;
+  status: string;
+  own_response: string | null;
+  sequence: number;
+  message_id: string | null;
+  verdict: string | null;
+  attendee?: string;
+  response?: string;
+}
+
 /** The certificate that an event is about: its first name, when it ends, and why there is no new one. */
 export interface EventCertificate {
   name: string;
@@ -309,6 +369,14 @@ export interface Verdicts {
 
 export interface GivenFeedback {
   id: string;
+}
+
+/** How many events are new, changed, as they were, and removed since the feed no longer has them. */
+export interface Imported {
+  created: number;
+  changed: number;
+  unchanged: number;
+  removed: number;
 }
 
 export interface Meter {
@@ -449,6 +517,11 @@ export interface RuleStep {
   outcome: "done" | "failed" | "queued" | "skipped" | (string & {});
   reason?: string;
   messageId?: string;
+}
+
+export interface Slot {
+  start: string;
+  end: string;
 }
 
 /** `messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said. */
@@ -647,6 +720,10 @@ export interface ApprovalRules {
   reviewers?: string[];
   /** How many different people have to approve. */
   approvals?: number;
+}
+
+export interface FreeBusy {
+  inboxes: Record<string, BusyTime[]>;
 }
 
 /** `url` is shown once, when it was created; secrets are never shown. */
@@ -899,6 +976,10 @@ export interface TriedMessage {
   actions: RuleStep[];
 }
 
+export interface Slots {
+  slots: Slot[];
+}
+
 export interface Usage {
   from: string;
   to: string;
@@ -914,6 +995,39 @@ export interface WebhookDelivery {
   createdAt: string;
   nextAttemptAt: string | null;
   attempts: WebhookAttempt[];
+}
+
+/** `recurrenceId` names an occurrence of a series, or is null. */
+export interface CalendarEvent {
+  id: string;
+  calendarId: string;
+  inboxId: string;
+  uid: string;
+  summary: string;
+  description: string;
+  location: string;
+  start: string;
+  end: string;
+  timeZone: string;
+  allDay: boolean;
+  recurrence: string[];
+  recurrenceId: string | null;
+  attendees: Attendee[];
+  organizer: string;
+  status: "cancelled" | "confirmed" | "tentative" | (string & {});
+  /** What this inbox answered; null for its own events. */
+  ownResponse: "accepted" | "declined" | "needs-action" | "tentative" | (string & {}) | null;
+  transparency: "opaque" | "transparent" | (string & {});
+  sequence: number;
+  messageId: string | null;
+  threadId: string | null;
+  url: string;
+  /** Of the email that brought it. */
+  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  proposals: Proposal[];
+  createdAt: string;
+  updatedAt: string;
+  hold?: Hold;
 }
 
 export interface Sent {
@@ -1128,6 +1242,7 @@ export interface Event {
   certificate?: EventCertificate;
   thread?: EventThread;
   rule?: EventRule;
+  calendar_event?: EventCalendarEvent;
 }
 
 export interface Approval {
@@ -1356,6 +1471,118 @@ export interface MessageChange {
   sendAt?: string;
   addLabels?: string[];
   removeLabels?: string[];
+}
+
+export interface NewCalendar {
+  /** The inbox that owns it. */
+  inboxId: string;
+  /** Name of the calendar. */
+  name: string;
+  /** A zone such as Europe/Berlin. */
+  timeZone?: string | null;
+  /** Working hours of each day, mon to sun; a day that is left out is free. {} is always. */
+  workingHours?: Record<string, string[][]> | null;
+  /** Minutes before an event at which calendar.starting is recorded; null: never. */
+  reminderMinutes?: number | null;
+  /** A feed (.ics) that this calendar follows: its events are those of the feed. null: none. */
+  sourceUrl?: string | null;
+}
+
+export interface CalendarChange {
+  /** Name of the calendar. */
+  name?: string;
+  /** A zone such as Europe/Berlin. */
+  timeZone?: string;
+  /** Working hours of each day, mon to sun; a day that is left out is free. {} is always. */
+  workingHours?: Record<string, string[][]>;
+  /** Minutes before an event at which calendar.starting is recorded; null: never. */
+  reminderMinutes?: number | null;
+  /** A feed (.ics) that this calendar follows: its events are those of the feed. null: none. */
+  sourceUrl?: string | null;
+}
+
+export interface ImportedFile {
+  /** A calendar file (.ics, RFC 5545). */
+  content: string;
+}
+
+/** Give `calendarId`, or `inboxId` for its default calendar. */
+export interface NewCalendarEvent {
+  /** What it is about. */
+  summary: string;
+  /** 2026-11-20T15:00:00 in timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days. */
+  start: string;
+  /** As start; of whole days the day after the last one. */
+  end: string;
+  calendarId?: string | null;
+  inboxId?: string | null;
+  /** A zone such as Europe/Berlin. */
+  timeZone?: string | null;
+  /** Text for attendees. */
+  description?: string;
+  /** Where it is. */
+  location?: string;
+  /** A page about it, or the link of a video meeting. */
+  url?: string;
+  /** Lines of RFC 5545: RRULE, RDATE, EXDATE. */
+  recurrence?: string[];
+  /** Who is invited by email. */
+  attendees?: NewAttendee[];
+  status?: "confirmed" | "tentative";
+  /** transparent takes no time: others may be at once. */
+  transparency?: "opaque" | "transparent";
+  /** Also at a time that is taken; else that is 409 slot_taken. */
+  allowOverlap?: boolean;
+}
+
+export interface NewAttendee {
+  address: string;
+  name?: string;
+  role?: "chair" | "opt-participant" | "req-participant";
+}
+
+export interface CalendarEventChange {
+  /** What it is about. */
+  summary?: string;
+  /** 2026-11-20T15:00:00 in timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days. */
+  start?: string;
+  /** As start; of whole days the day after the last one. */
+  end?: string;
+  /** A zone such as Europe/Berlin. */
+  timeZone?: string;
+  /** Text for attendees. */
+  description?: string;
+  /** Where it is. */
+  location?: string;
+  /** A page about it, or the link of a video meeting. */
+  url?: string;
+  /** Lines of RFC 5545: RRULE, RDATE, EXDATE. */
+  recurrence?: string[];
+  /** Who is invited by email. */
+  attendees?: NewAttendee[];
+  status?: "confirmed" | "tentative";
+  /** transparent takes no time: others may be at once. */
+  transparency?: "opaque" | "transparent";
+  /** Also at a time that is taken; else that is 409 slot_taken. */
+  allowOverlap?: boolean;
+}
+
+export interface Response {
+  /** The answer to the organizer. */
+  response: "accepted" | "declined" | "tentative";
+  /** Message to the organizer. */
+  comment?: string;
+}
+
+export interface FindTimes {
+  /** Who takes part. */
+  inboxIds: string[];
+  durationMinutes: number;
+  /** The beginning of the time that is looked at. */
+  from: string;
+  /** Its end. */
+  until: string;
+  limit?: number;
 }
 
 /** Either `body` or `template` says what the mail says. */
@@ -1682,7 +1909,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1691,7 +1918,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1706,7 +1933,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

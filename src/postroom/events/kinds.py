@@ -29,6 +29,13 @@ THREAD_SNOOZED = "thread.snoozed"
 THREAD_WOKEN = "thread.woken"  # a snoozed or done thread is open again
 THREAD_DONE = "thread.done"
 RULE_DISABLED = "rule.disabled"  # it failed or would have looped
+CALENDAR_INVITED = "calendar.invited"  # an invitation came
+CALENDAR_CREATED = "calendar.created"
+CALENDAR_CHANGED = "calendar.changed"
+CALENDAR_CANCELLED = "calendar.cancelled"
+CALENDAR_ANSWERED = "calendar.answered"  # by an attendee, or by the inbox itself
+CALENDAR_STARTING = "calendar.starting"  # an event begins soon; the calendar says how long before
+CALENDAR_ENDED = "calendar.ended"
 INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail bounced or had complaints
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -60,6 +67,13 @@ KINDS = (
     THREAD_WOKEN,
     THREAD_DONE,
     RULE_DISABLED,
+    CALENDAR_INVITED,
+    CALENDAR_CREATED,
+    CALENDAR_CHANGED,
+    CALENDAR_CANCELLED,
+    CALENDAR_ANSWERED,
+    CALENDAR_STARTING,
+    CALENDAR_ENDED,
 )
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 

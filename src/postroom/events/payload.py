@@ -157,6 +157,30 @@ class EventThread(Struct, frozen=True):
     note_id: str | UnsetType = UNSET
 
 
+class EventCalendarEvent(Struct, frozen=True):
+    """The calendar event, or the occurrence of one, that an event is about."""
+
+    id: str
+    calendar_id: str
+    uid: str
+    summary: str
+    location: str
+    start: str
+    end: str
+    time_zone: str
+    all_day: bool
+    recurrence: list[str]
+    recurrence_id: str | None
+    organizer: str
+    status: str
+    own_response: str | None
+    sequence: int
+    message_id: str | None
+    verdict: str | None
+    attendee: str | UnsetType = UNSET
+    response: str | UnsetType = UNSET
+
+
 class Payload(Struct, frozen=True):
     event: str
     event_id: str
@@ -174,6 +198,7 @@ class Payload(Struct, frozen=True):
     certificate: EventCertificate | UnsetType = UNSET
     thread: EventThread | UnsetType = UNSET
     rule: EventRule | UnsetType = UNSET
+    calendar_event: EventCalendarEvent | UnsetType = UNSET
 
 
 class DeliveryFailure(Struct, frozen=True):
@@ -212,6 +237,7 @@ class SystemNotice(Struct, frozen=True):
     thread_id: str = ""
     thread: EventThread | UnsetType = UNSET
     rule: EventRule | UnsetType = UNSET
+    calendar_event: EventCalendarEvent | UnsetType = UNSET
 
 
 News = NewEvent | SystemNotice
@@ -232,6 +258,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             certificate=notice.certificate,
             thread=notice.thread,
             rule=notice.rule,
+            calendar_event=notice.calendar_event,
         )
     )
 

@@ -14,7 +14,7 @@ from postroom.events import event_log
 from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
-from postroom.inward import admit, scanning, screening
+from postroom.inward import admit, calendar_changes, scanning, screening
 from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.scanning import Postponed
@@ -31,6 +31,7 @@ from postroom.mailbox import (
 )
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.net import public_addresses
@@ -47,6 +48,7 @@ from postroom_mail.files.extraction import Extraction
 from postroom_mail.html.page import NO_PAGE, read_page
 from postroom_mail.mime.address import normalize, parse_list
 from postroom_mail.mime.parse import UNREAD, ParsedMail, parse_mail
+from postroom_mail.reading.series import CalendarObjects
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
@@ -119,6 +121,7 @@ class Examined(Struct, frozen=True):
     attachments: list[Attachment]
     findings: Screening
     failed: Sequence[str] = ()  # the readers that raised
+    calendar: CalendarObjects | None = None
 
 
 async def examine_message(
@@ -184,7 +187,8 @@ async def find_out(
     dmarc = dmarc if examination.peer_ip else screening.INSIDE
     findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers)
     findings = scanning.with_names(findings, scan.names)
-    return Examined(verdicts, texts, findings, readers.failed)
+    calendar = await pools.READING.run(readers.run, "calendar", None, lambda: calendar_changes.read(mail))
+    return Examined(verdicts, texts, findings, readers.failed, calendar)
 
 
 def look_for_signals(
@@ -318,10 +322,14 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         attachments.set_text(tx, message.id, file)
     texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)
     own_letters.end_shown_links(tx, inbox.id, texts, now)
+    found = with_calendar(tx, inbox, message, found)
     document = set_findings(tx, message, found)
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
-        return admit.decide(tx, inbox, message, document, base_url, now)
+        bells = admit.decide(tx, inbox, message, document, base_url, now)
+        change_calendar(tx, inbox, message.id, found.calendar, now)
+        return bells
+    change_calendar(tx, inbox, message.id, found.calendar, now)
     if document.auth is not None and admit.is_genuine(document):
         correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
         if document.auth.dmarc == "pass":
@@ -333,6 +341,25 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         count_untold(tx, [news])
         return [event_log.bell(inbox.account_id)]
     return announce(tx, news, base_url)
+
+
+def with_calendar(tx: Tx, inbox: Inbox, message: Message, found: Examined) -> Examined:
+    """Old mail that was imported changes no calendar."""
+    if found.calendar is None or message.is_imported:
+        return structs.replace(found, calendar=None)
+    document = documents.decode(message.document)
+    proven = structs.replace(document, auth=found.verdicts or document.auth)
+    findings = calendar_changes.weigh(tx, inbox, proven, found.calendar, found.findings)
+    return structs.replace(found, findings=findings)
+
+
+def change_calendar(
+    tx: Tx, inbox: Inbox, message_id: str, calendar: CalendarObjects | None, now: int
+) -> None:
+    """Of a message that was let in, with the thread that it got."""
+    message = messages.find(tx, message_id) if calendar is not None else None
+    if message is not None and not message.is_blocked:
+        calendar_changes.apply(tx, inbox, documents.decode(message.document), calendar, now)
 
 
 def set_findings(tx: Tx, message: Message, found: Examined) -> Document:

@@ -202,7 +202,8 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     is_doubtful = is_judged and run("peer", True, lambda: has_to_be_judged(mail, origin.peer_ip))
-    has_unread = any(map(is_unread, files))
+    calendar = run("calendar", None, lambda: read_appointment(mail))
+    has_unread = any(map(is_unread, files)) or (is_judged and calendar is not None)
     needs_examination = is_doubtful or has_unread
     is_left_to_policy = (
         is_doubtful and not has_unread and run("policy", False, lambda: awaits_policy(mail, origin.peer_ip))
@@ -231,7 +232,6 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
             "signals", screening.NOT_EXAMINED, lambda: screening.of_text(mail, shown, page, inside, said)
         )
     )
-    calendar = run("calendar", None, lambda: read_appointment(mail))
     counts_once = is_judged and (mail.message_id != "" or arrival.counts_once)
     return ReadMail(
         origin=origin,

@@ -15,7 +15,7 @@ from postroom.accounts.rules.limits import AccountLimits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.limits import ADDRESS_CHARACTERS, INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
-from postroom.mailbox import aliases, usage
+from postroom.mailbox import aliases, inbox_calendars, usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
@@ -164,6 +164,7 @@ def _insert(tx: Tx, inbox: Inbox, zone: str) -> None:
     if added == 0 or not is_free:
         raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
     insert(tx, "inbox_creations", inbox_id=inbox.id, account_id=inbox.account_id, created_at=inbox.created_at)
+    inbox_calendars.add_default(tx, inbox.scope, inbox.created_at)
 
 
 def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Caller | None, Inbox | None]:
@@ -381,6 +382,7 @@ def remove(tx: Tx, scope: Scope, inbox_id: str, now: int) -> Inbox:
     pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
     aliases.remove_all(tx, inbox.id)
+    inbox_calendars.remove_all_of_inbox(tx, inbox.id)
     row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)
     usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
     insert(tx, "removed_inboxes", inbox_id=inbox.id, removed_at=now)

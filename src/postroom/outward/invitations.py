@@ -11,6 +11,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, Message
+from postroom.outward.event_changes import EventChange
 from postroom.outward.send_stages import Order
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -19,7 +20,7 @@ from postroom.storage.database import Tx
 from postroom_mail.mime.address import Address, mailbox_of, validate
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.reading.appointment import calendars_of
-from postroom_mail.writing import invitation, invitation_answer
+from postroom_mail.writing import invitation, invitation_answer, series_file
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.invitation import CalendarFile, CalendarSender, Invitation
@@ -42,6 +43,12 @@ def write_calendar(
     sender = CalendarSender(own, message_id, datetime.fromtimestamp(now / 1000, UTC))
     if isinstance(order.calendar, Invitation):
         return invitation.write(order.calendar, sender, recipients, said)
+    if isinstance(order.calendar, EventChange):
+        return (
+            None
+            if order.calendar.mail is None
+            else series_file.write_mail(order.calendar.mail, sender.sent_at)
+        )
     return invitation_answer.write(order.calendar, sender)
 
 

@@ -17,6 +17,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
 from postroom.outward import fill_from_message, invitations, spans
+from postroom.outward.event_changes import EventChange
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.send_stages import (
     ComposedMail,
@@ -302,7 +303,7 @@ def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:
 
 
 def subject_of(order: Order, around: Context) -> str:
-    if isinstance(order.calendar, CalendarAnswer):
+    if isinstance(order.calendar, CalendarAnswer | EventChange):
         return order.subject
     if around.forwarded is not None:
         return order.subject or forward.forward_subject(around.forwarded.subject)

@@ -16,6 +16,7 @@ from postroom.mailbox.documents import Appointment, Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
+from postroom.outward.event_changes import EventChange
 from postroom_mail.mime.address import Address
 from postroom_mail.writing import compose
 from postroom_mail.writing.compose import Draft, DraftAttachment
@@ -63,7 +64,7 @@ class Order(Struct, frozen=True):
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
     draft: DraftVersion | None = None
-    calendar: Invitation | CalendarAnswer | None = None
+    calendar: Invitation | CalendarAnswer | EventChange | None = None
     reply_to_message_id: str | None = None  # the message it answers, else the last one of its thread
     copies_sender: bool = True  # a reply also goes to the sender of what it answers
     labels: tuple[str, ...] = ()

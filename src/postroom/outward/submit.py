@@ -43,6 +43,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
+from postroom.outward import own_events
 from postroom.outward.header_addresses import require_allowed_reply_to, require_own_senders
 from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
@@ -112,6 +113,9 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     require_no_loops(tx, new)
     waiting = find_holds(tx, new, above, clearances)
     store(tx, new, waiting)
+    for each in sorted(new, key=lambda each: each.inbox_id):
+        if each.submission.letter.draft.calendar is not None:
+            own_events.record_sent(tx, each)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
     bells = emit(tx, new, waiting)
     return [

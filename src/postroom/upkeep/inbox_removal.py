@@ -9,11 +9,13 @@ from postroom.upkeep.deletion import delete_all
 
 STEP_BYTES = 2 * 1024 * 1024
 OF_A_SCOPE = ("policies", "policy_rules", "pauses")
+CALENDARS = (("calendar_spans", "event_id"), ("calendar_removals", "event_id"), ("calendar_events", "id"))
 # What a deleted inbox leaves besides its mail, with the key of the table.
 OF_AN_INBOX = (
     *(("handovers", "content_hash"), ("correspondents", "address"), ("templates", "id")),
     *(("contacts", "address"), ("contact_words", "word"), ("uncounted_contacts", "inbox_id")),
     *(("rule_tasks", "id"), ("rule_replies", "address")),
+    *CALENDARS,
 )
 
 

@@ -42,6 +42,7 @@ from postroom.web.api.connections import require_allowed_relays, require_allowed
 from postroom.web.api.domains import make_dkim_key
 from postroom.web.api.messages import remove_blobs
 from postroom.web.api.webhooks import require_allowed_urls
+from postroom.web.calendar_routes import calendar_rows
 from postroom.web.requests.files_body import read_with_files
 from postroom.web.requests.request_body import read_optional, require_idempotency_key
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, delete, get, patch, post, put
@@ -91,6 +92,7 @@ WITHHELD = (errors.Infected,)
 DOWNLOAD = (errors.InvalidSignature, *WITHHELD)
 PREVIEW = (errors.NoPreview, *WITHHELD)
 TEXT = (errors.NoText,)
+MISSING = (errors.NotFound,)
 SEND = (
     errors.Infected,
     errors.MissingIdempotencyKey,
@@ -107,7 +109,6 @@ NEW_UPLOAD = (errors.UploadLimitReached,)
 NEW_DRAFT = (errors.DraftLimitReached, *WITHHELD)
 CHANGE_DRAFT = (errors.DraftChanged,)
 SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
-MISSING = (errors.NotFound,)
 OLD_TEMPLATE = (errors.TemplateExists,)
 NEW_TEMPLATE = (*MISSING, *OLD_TEMPLATE, errors.TemplateLimitReached)
 TEST_LISTED = (errors.WebhookFailed,)
@@ -195,6 +196,7 @@ ROUTES = (
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
     post(f"{FILE}/link", file_links.create_download_link, SCOPED, READING, 201, WITHHELD),
     get(f"{FILE}/preview", downloads.get_attachment_preview, SCOPED, READING, 200, PREVIEW),
+    *calendar_rows(SEND),
     get("/v1/events", event_log.list_events, SCOPED, READING, 200, MISSING),
     post(
         f"{INBOX}/send",

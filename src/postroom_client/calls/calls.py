@@ -37,6 +37,9 @@ from postroom_client.results import (
     AuditEntry,
     AuditHead,
     Budget,
+    Calendar,
+    CalendarEvent,
+    CalendarFeed,
     Connection,
     ConnectionTest,
     Contact,
@@ -48,7 +51,9 @@ from postroom_client.results import (
     DownloadLink,
     Draft,
     EventPage,
+    FreeBusy,
     GivenFeedback,
+    Imported,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -71,6 +76,7 @@ from postroom_client.results import (
     SavedSearch,
     SearchPage,
     Sent,
+    Slots,
     SmtpServer,
     Suppression,
     Template,
@@ -844,6 +850,282 @@ def get_attachment_preview(message_id: str, filename: str) -> Call[bytes]:
     """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
     return Call(
         "GET", path("v1", "attachments", message_id, filename, "preview"), content, timeout_seconds=60
+    )
+
+
+def list_calendars(
+    *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+) -> Call[Page[Calendar]]:
+    """List calendars: of an inbox, a pod or all; the default one of each inbox first."""
+    return Call(
+        "GET",
+        "/v1/calendars",
+        decoded(Page[Calendar]),
+        query=present(
+            {"inboxId": inbox_id, "podId": pod_id, "limit": unless(limit, 50), "offset": unless(offset, 0)}
+        ),
+    )
+
+
+def create_calendar(
+    inbox_id: str,
+    name: str,
+    *,
+    time_zone: str | None = None,
+    working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    reminder_minutes: int | UnsetType | None = UNSET,
+    source_url: str | None = None,
+) -> Call[Calendar]:
+    """Create another calendar of an inbox."""
+    return Call(
+        "POST",
+        "/v1/calendars",
+        decoded(Calendar),
+        json=given(
+            inboxId=inbox_id, name=name, timeZone=time_zone, workingHours=working_hours, sourceUrl=source_url
+        )
+        | changes(reminderMinutes=reminder_minutes),
+        is_repeatable=False,
+    )
+
+
+def get_calendar(calendar_id: str) -> Call[Calendar]:
+    """Get a calendar."""
+    return Call("GET", path("v1", "calendars", calendar_id), decoded(Calendar))
+
+
+def update_calendar(
+    calendar_id: str,
+    *,
+    name: str | None = None,
+    time_zone: str | None = None,
+    working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    reminder_minutes: int | UnsetType | None = UNSET,
+    source_url: str | UnsetType | None = UNSET,
+) -> Call[Calendar]:
+    """Change a calendar's name, time zone, working hours, reminder or feed."""
+    return Call(
+        "PATCH",
+        path("v1", "calendars", calendar_id),
+        decoded(Calendar),
+        json=given(name=name, timeZone=time_zone, workingHours=working_hours)
+        | changes(reminderMinutes=reminder_minutes, sourceUrl=source_url),
+    )
+
+
+def delete_calendar(calendar_id: str) -> Call[None]:
+    """Delete a calendar with its events; nobody is told by email."""
+    return Call("DELETE", path("v1", "calendars", calendar_id), nothing)
+
+
+def import_calendar_file(calendar_id: str, content: str) -> Call[Imported]:
+    """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+    return Call(
+        "POST",
+        path("v1", "calendars", calendar_id, "import"),
+        decoded(Imported),
+        json=given(content=content),
+        is_repeatable=False,
+    )
+
+
+def create_calendar_feed(calendar_id: str) -> Call[CalendarFeed]:
+    """Create a private .ics link of a calendar; an earlier one ends."""
+    return Call(
+        "POST", path("v1", "calendars", calendar_id, "feed"), decoded(CalendarFeed), is_repeatable=False
+    )
+
+
+def delete_calendar_feed(calendar_id: str) -> Call[None]:
+    """End the private .ics link of a calendar."""
+    return Call("DELETE", path("v1", "calendars", calendar_id, "feed"), nothing)
+
+
+def list_calendar_events(
+    *,
+    calendar_id: str | None = None,
+    inbox_id: str | None = None,
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
+    expand: bool = True,
+    limit: int = 50,
+    offset: int = 0,
+) -> Call[Page[CalendarEvent]]:
+    """List the events of a calendar or an inbox: each occurrence in a time, in order."""
+    return Call(
+        "GET",
+        "/v1/calendar-events",
+        decoded(Page[CalendarEvent]),
+        query=present(
+            {
+                "calendarId": calendar_id,
+                "inboxId": inbox_id,
+                "from": moment(since),
+                "until": moment(until),
+                "expand": unless(expand, True),
+                "limit": unless(limit, 50),
+                "offset": unless(offset, 0),
+            }
+        ),
+    )
+
+
+def create_calendar_event(
+    summary: str,
+    start: str,
+    end: str,
+    *,
+    calendar_id: str | None = None,
+    inbox_id: str | None = None,
+    time_zone: str | None = None,
+    description: str = "",
+    location: str = "",
+    url: str = "",
+    recurrence: Sequence[str] = (),
+    attendees: Sequence[Mapping[str, Any]] = (),
+    status: Literal["confirmed", "tentative"] = "confirmed",
+    transparency: Literal["opaque", "transparent"] = "opaque",
+    allow_overlap: bool = False,
+    idempotency_key: str | None = None,
+) -> Call[CalendarEvent]:
+    """Create a calendar event; attendees get an invitation by email."""
+    return Call(
+        "POST",
+        "/v1/calendar-events",
+        decoded(CalendarEvent),
+        json=given(
+            summary=summary,
+            start=start,
+            end=end,
+            calendarId=calendar_id,
+            inboxId=inbox_id,
+            timeZone=time_zone,
+            description=unless(description, ""),
+            location=unless(location, ""),
+            url=unless(url, ""),
+            recurrence=repeated(recurrence) or None,
+            attendees=repeated(attendees) or None,
+            status=unless(status, "confirmed"),
+            transparency=unless(transparency, "opaque"),
+            allowOverlap=unless(allow_overlap, False),
+        ),
+        headers=idempotency(idempotency_key),
+    )
+
+
+def get_calendar_event(event_id: str) -> Call[CalendarEvent]:
+    """Get a calendar event, or the series."""
+    return Call("GET", path("v1", "calendar-events", event_id), decoded(CalendarEvent))
+
+
+def update_calendar_event(
+    event_id: str,
+    *,
+    scope: Literal["all", "following", "this"] = "all",
+    recurrence_id: str | None = None,
+    summary: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    time_zone: str | None = None,
+    description: str | None = None,
+    location: str | None = None,
+    url: str | None = None,
+    recurrence: Sequence[str] | None = None,
+    attendees: Sequence[Mapping[str, Any]] | None = None,
+    status: Literal["confirmed", "tentative"] | None = None,
+    transparency: Literal["opaque", "transparent"] | None = None,
+    allow_overlap: bool = False,
+    idempotency_key: str | None = None,
+) -> Call[CalendarEvent]:
+    """Change a calendar event: all of it, one occurrence, or one and all that follow."""
+    return Call(
+        "PATCH",
+        path("v1", "calendar-events", event_id),
+        decoded(CalendarEvent),
+        query=present({"scope": unless(scope, "all"), "recurrenceId": recurrence_id}),
+        json=given(
+            summary=summary,
+            start=start,
+            end=end,
+            timeZone=time_zone,
+            description=description,
+            location=location,
+            url=url,
+            recurrence=repeated(recurrence),
+            attendees=repeated(attendees),
+            status=status,
+            transparency=transparency,
+            allowOverlap=unless(allow_overlap, False),
+        ),
+        headers=idempotency(idempotency_key),
+    )
+
+
+def cancel_calendar_event(
+    event_id: str,
+    *,
+    scope: Literal["all", "following", "this"] = "all",
+    recurrence_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[CalendarEvent]:
+    """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
+    return Call(
+        "DELETE",
+        path("v1", "calendar-events", event_id),
+        decoded(CalendarEvent),
+        query=present({"scope": unless(scope, "all"), "recurrenceId": recurrence_id}),
+        headers=idempotency(idempotency_key),
+    )
+
+
+def respond_to_calendar_event(
+    event_id: str,
+    response: Literal["accepted", "declined", "tentative"],
+    *,
+    comment: str = "",
+    idempotency_key: str | None = None,
+) -> Call[CalendarEvent]:
+    """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
+    return Call(
+        "POST",
+        path("v1", "calendar-events", event_id, "respond"),
+        decoded(CalendarEvent),
+        json=given(response=response, comment=unless(comment, "")),
+        headers=idempotency(idempotency_key),
+    )
+
+
+def get_free_busy(inbox_ids: Sequence[str], since: datetime | str, until: datetime | str) -> Call[FreeBusy]:
+    """When inboxes are busy, without saying with what."""
+    return Call(
+        "GET",
+        "/v1/free-busy",
+        decoded(FreeBusy),
+        query=present({"inboxIds": commas(inbox_ids), "from": moment(since), "until": moment(until)}),
+    )
+
+
+def find_times(
+    inbox_ids: Sequence[str],
+    duration_minutes: int,
+    since: datetime | str,
+    until: datetime | str,
+    *,
+    limit: int = 10,
+) -> Call[Slots]:
+    """Find times at which all of these inboxes are free, within their working hours."""
+    return Call(
+        "POST",
+        "/v1/find-times",
+        decoded(Slots),
+        json=given(
+            inboxIds=repeated(inbox_ids),
+            durationMinutes=duration_minutes,
+            until=moment(until),
+            limit=unless(limit, 10),
+            **{"from": moment(since)},
+        ),
+        is_repeatable=False,
     )
 
 

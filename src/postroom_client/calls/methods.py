@@ -21,6 +21,9 @@ from postroom_client.results import (
     AuditEntry,
     AuditHead,
     Budget,
+    Calendar,
+    CalendarEvent,
+    CalendarFeed,
     Connection,
     ConnectionTest,
     Contact,
@@ -33,7 +36,9 @@ from postroom_client.results import (
     Draft,
     Event,
     EventPage,
+    FreeBusy,
     GivenFeedback,
+    Imported,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -57,6 +62,7 @@ from postroom_client.results import (
     SearchPage,
     SearchResult,
     Sent,
+    Slots,
     SmtpServer,
     Suppression,
     Template,
@@ -798,6 +804,276 @@ class BlockingMethods(Protocol):
     def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return self.run(calls.get_attachment_preview(message_id, filename))
+
+    def list_calendars(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+    ) -> Page[Calendar]:
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first."""
+        return self.run(calls.list_calendars(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset))
+
+    def iter_calendars(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Iterator[Calendar]:
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is
+        asked for when it is wanted.
+        """
+        return paging.each(
+            self.run,
+            calls.list_calendars,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    def create_calendar(
+        self,
+        inbox_id: str,
+        name: str,
+        *,
+        time_zone: str | None = None,
+        working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        reminder_minutes: int | UnsetType | None = UNSET,
+        source_url: str | None = None,
+    ) -> Calendar:
+        """Create another calendar of an inbox."""
+        return self.run(
+            calls.create_calendar(
+                inbox_id,
+                name,
+                time_zone=time_zone,
+                working_hours=working_hours,
+                reminder_minutes=reminder_minutes,
+                source_url=source_url,
+            )
+        )
+
+    def get_calendar(self, calendar_id: str) -> Calendar:
+        """Get a calendar."""
+        return self.run(calls.get_calendar(calendar_id))
+
+    def update_calendar(
+        self,
+        calendar_id: str,
+        *,
+        name: str | None = None,
+        time_zone: str | None = None,
+        working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        reminder_minutes: int | UnsetType | None = UNSET,
+        source_url: str | UnsetType | None = UNSET,
+    ) -> Calendar:
+        """Change a calendar's name, time zone, working hours, reminder or feed."""
+        return self.run(
+            calls.update_calendar(
+                calendar_id,
+                name=name,
+                time_zone=time_zone,
+                working_hours=working_hours,
+                reminder_minutes=reminder_minutes,
+                source_url=source_url,
+            )
+        )
+
+    def delete_calendar(self, calendar_id: str) -> None:
+        """Delete a calendar with its events; nobody is told by email."""
+        return self.run(calls.delete_calendar(calendar_id))
+
+    def import_calendar_file(self, calendar_id: str, content: str) -> Imported:
+        """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+        return self.run(calls.import_calendar_file(calendar_id, content))
+
+    def create_calendar_feed(self, calendar_id: str) -> CalendarFeed:
+        """Create a private .ics link of a calendar; an earlier one ends."""
+        return self.run(calls.create_calendar_feed(calendar_id))
+
+    def delete_calendar_feed(self, calendar_id: str) -> None:
+        """End the private .ics link of a calendar."""
+        return self.run(calls.delete_calendar_feed(calendar_id))
+
+    def list_calendar_events(
+        self,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        expand: bool = True,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Page[CalendarEvent]:
+        """List the events of a calendar or an inbox: each occurrence in a time, in order."""
+        return self.run(
+            calls.list_calendar_events(
+                calendar_id=calendar_id,
+                inbox_id=inbox_id,
+                since=since,
+                until=until,
+                expand=expand,
+                limit=limit,
+                offset=offset,
+            )
+        )
+
+    def iter_calendar_events(
+        self,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        expand: bool = True,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Iterator[CalendarEvent]:
+        """List the events of a calendar or an inbox: each occurrence in a time, in order; each page is
+        asked for when it is wanted.
+        """
+        return paging.each(
+            self.run,
+            calls.list_calendar_events,
+            (),
+            {
+                "calendar_id": calendar_id,
+                "inbox_id": inbox_id,
+                "since": since,
+                "until": until,
+                "expand": expand,
+                "limit": limit,
+                "offset": offset,
+            },
+        )
+
+    def create_calendar_event(
+        self,
+        summary: str,
+        start: str,
+        end: str,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        time_zone: str | None = None,
+        description: str = "",
+        location: str = "",
+        url: str = "",
+        recurrence: Sequence[str] = (),
+        attendees: Sequence[Mapping[str, Any]] = (),
+        status: Literal["confirmed", "tentative"] = "confirmed",
+        transparency: Literal["opaque", "transparent"] = "opaque",
+        allow_overlap: bool = False,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Create a calendar event; attendees get an invitation by email."""
+        return self.run(
+            calls.create_calendar_event(
+                summary,
+                start,
+                end,
+                calendar_id=calendar_id,
+                inbox_id=inbox_id,
+                time_zone=time_zone,
+                description=description,
+                location=location,
+                url=url,
+                recurrence=recurrence,
+                attendees=attendees,
+                status=status,
+                transparency=transparency,
+                allow_overlap=allow_overlap,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def get_calendar_event(self, event_id: str) -> CalendarEvent:
+        """Get a calendar event, or the series."""
+        return self.run(calls.get_calendar_event(event_id))
+
+    def update_calendar_event(
+        self,
+        event_id: str,
+        *,
+        scope: Literal["all", "following", "this"] = "all",
+        recurrence_id: str | None = None,
+        summary: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        time_zone: str | None = None,
+        description: str | None = None,
+        location: str | None = None,
+        url: str | None = None,
+        recurrence: Sequence[str] | None = None,
+        attendees: Sequence[Mapping[str, Any]] | None = None,
+        status: Literal["confirmed", "tentative"] | None = None,
+        transparency: Literal["opaque", "transparent"] | None = None,
+        allow_overlap: bool = False,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Change a calendar event: all of it, one occurrence, or one and all that follow."""
+        return self.run(
+            calls.update_calendar_event(
+                event_id,
+                scope=scope,
+                recurrence_id=recurrence_id,
+                summary=summary,
+                start=start,
+                end=end,
+                time_zone=time_zone,
+                description=description,
+                location=location,
+                url=url,
+                recurrence=recurrence,
+                attendees=attendees,
+                status=status,
+                transparency=transparency,
+                allow_overlap=allow_overlap,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def cancel_calendar_event(
+        self,
+        event_id: str,
+        *,
+        scope: Literal["all", "following", "this"] = "all",
+        recurrence_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
+        return self.run(
+            calls.cancel_calendar_event(
+                event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
+            )
+        )
+
+    def respond_to_calendar_event(
+        self,
+        event_id: str,
+        response: Literal["accepted", "declined", "tentative"],
+        *,
+        comment: str = "",
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
+        return self.run(
+            calls.respond_to_calendar_event(
+                event_id, response, comment=comment, idempotency_key=idempotency_key
+            )
+        )
+
+    def get_free_busy(
+        self, inbox_ids: Sequence[str], since: datetime | str, until: datetime | str
+    ) -> FreeBusy:
+        """When inboxes are busy, without saying with what."""
+        return self.run(calls.get_free_busy(inbox_ids, since, until))
+
+    def find_times(
+        self,
+        inbox_ids: Sequence[str],
+        duration_minutes: int,
+        since: datetime | str,
+        until: datetime | str,
+        *,
+        limit: int = 10,
+    ) -> Slots:
+        """Find times at which all of these inboxes are free, within their working hours."""
+        return self.run(calls.find_times(inbox_ids, duration_minutes, since, until, limit=limit))
 
     def list_events(
         self,
@@ -2618,6 +2894,278 @@ class AwaitedMethods(Protocol):
     async def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return await self.run(calls.get_attachment_preview(message_id, filename))
+
+    async def list_calendars(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+    ) -> Page[Calendar]:
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first."""
+        return await self.run(
+            calls.list_calendars(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset)
+        )
+
+    def iter_calendars(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> AsyncIterator[Calendar]:
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is
+        asked for when it is wanted.
+        """
+        return paging.async_each(
+            self.run,
+            calls.list_calendars,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    async def create_calendar(
+        self,
+        inbox_id: str,
+        name: str,
+        *,
+        time_zone: str | None = None,
+        working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        reminder_minutes: int | UnsetType | None = UNSET,
+        source_url: str | None = None,
+    ) -> Calendar:
+        """Create another calendar of an inbox."""
+        return await self.run(
+            calls.create_calendar(
+                inbox_id,
+                name,
+                time_zone=time_zone,
+                working_hours=working_hours,
+                reminder_minutes=reminder_minutes,
+                source_url=source_url,
+            )
+        )
+
+    async def get_calendar(self, calendar_id: str) -> Calendar:
+        """Get a calendar."""
+        return await self.run(calls.get_calendar(calendar_id))
+
+    async def update_calendar(
+        self,
+        calendar_id: str,
+        *,
+        name: str | None = None,
+        time_zone: str | None = None,
+        working_hours: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        reminder_minutes: int | UnsetType | None = UNSET,
+        source_url: str | UnsetType | None = UNSET,
+    ) -> Calendar:
+        """Change a calendar's name, time zone, working hours, reminder or feed."""
+        return await self.run(
+            calls.update_calendar(
+                calendar_id,
+                name=name,
+                time_zone=time_zone,
+                working_hours=working_hours,
+                reminder_minutes=reminder_minutes,
+                source_url=source_url,
+            )
+        )
+
+    async def delete_calendar(self, calendar_id: str) -> None:
+        """Delete a calendar with its events; nobody is told by email."""
+        return await self.run(calls.delete_calendar(calendar_id))
+
+    async def import_calendar_file(self, calendar_id: str, content: str) -> Imported:
+        """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+        return await self.run(calls.import_calendar_file(calendar_id, content))
+
+    async def create_calendar_feed(self, calendar_id: str) -> CalendarFeed:
+        """Create a private .ics link of a calendar; an earlier one ends."""
+        return await self.run(calls.create_calendar_feed(calendar_id))
+
+    async def delete_calendar_feed(self, calendar_id: str) -> None:
+        """End the private .ics link of a calendar."""
+        return await self.run(calls.delete_calendar_feed(calendar_id))
+
+    async def list_calendar_events(
+        self,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        expand: bool = True,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Page[CalendarEvent]:
+        """List the events of a calendar or an inbox: each occurrence in a time, in order."""
+        return await self.run(
+            calls.list_calendar_events(
+                calendar_id=calendar_id,
+                inbox_id=inbox_id,
+                since=since,
+                until=until,
+                expand=expand,
+                limit=limit,
+                offset=offset,
+            )
+        )
+
+    def iter_calendar_events(
+        self,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        expand: bool = True,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> AsyncIterator[CalendarEvent]:
+        """List the events of a calendar or an inbox: each occurrence in a time, in order; each page is
+        asked for when it is wanted.
+        """
+        return paging.async_each(
+            self.run,
+            calls.list_calendar_events,
+            (),
+            {
+                "calendar_id": calendar_id,
+                "inbox_id": inbox_id,
+                "since": since,
+                "until": until,
+                "expand": expand,
+                "limit": limit,
+                "offset": offset,
+            },
+        )
+
+    async def create_calendar_event(
+        self,
+        summary: str,
+        start: str,
+        end: str,
+        *,
+        calendar_id: str | None = None,
+        inbox_id: str | None = None,
+        time_zone: str | None = None,
+        description: str = "",
+        location: str = "",
+        url: str = "",
+        recurrence: Sequence[str] = (),
+        attendees: Sequence[Mapping[str, Any]] = (),
+        status: Literal["confirmed", "tentative"] = "confirmed",
+        transparency: Literal["opaque", "transparent"] = "opaque",
+        allow_overlap: bool = False,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Create a calendar event; attendees get an invitation by email."""
+        return await self.run(
+            calls.create_calendar_event(
+                summary,
+                start,
+                end,
+                calendar_id=calendar_id,
+                inbox_id=inbox_id,
+                time_zone=time_zone,
+                description=description,
+                location=location,
+                url=url,
+                recurrence=recurrence,
+                attendees=attendees,
+                status=status,
+                transparency=transparency,
+                allow_overlap=allow_overlap,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def get_calendar_event(self, event_id: str) -> CalendarEvent:
+        """Get a calendar event, or the series."""
+        return await self.run(calls.get_calendar_event(event_id))
+
+    async def update_calendar_event(
+        self,
+        event_id: str,
+        *,
+        scope: Literal["all", "following", "this"] = "all",
+        recurrence_id: str | None = None,
+        summary: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        time_zone: str | None = None,
+        description: str | None = None,
+        location: str | None = None,
+        url: str | None = None,
+        recurrence: Sequence[str] | None = None,
+        attendees: Sequence[Mapping[str, Any]] | None = None,
+        status: Literal["confirmed", "tentative"] | None = None,
+        transparency: Literal["opaque", "transparent"] | None = None,
+        allow_overlap: bool = False,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Change a calendar event: all of it, one occurrence, or one and all that follow."""
+        return await self.run(
+            calls.update_calendar_event(
+                event_id,
+                scope=scope,
+                recurrence_id=recurrence_id,
+                summary=summary,
+                start=start,
+                end=end,
+                time_zone=time_zone,
+                description=description,
+                location=location,
+                url=url,
+                recurrence=recurrence,
+                attendees=attendees,
+                status=status,
+                transparency=transparency,
+                allow_overlap=allow_overlap,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def cancel_calendar_event(
+        self,
+        event_id: str,
+        *,
+        scope: Literal["all", "following", "this"] = "all",
+        recurrence_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
+        return await self.run(
+            calls.cancel_calendar_event(
+                event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
+            )
+        )
+
+    async def respond_to_calendar_event(
+        self,
+        event_id: str,
+        response: Literal["accepted", "declined", "tentative"],
+        *,
+        comment: str = "",
+        idempotency_key: str | None = None,
+    ) -> CalendarEvent:
+        """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
+        return await self.run(
+            calls.respond_to_calendar_event(
+                event_id, response, comment=comment, idempotency_key=idempotency_key
+            )
+        )
+
+    async def get_free_busy(
+        self, inbox_ids: Sequence[str], since: datetime | str, until: datetime | str
+    ) -> FreeBusy:
+        """When inboxes are busy, without saying with what."""
+        return await self.run(calls.get_free_busy(inbox_ids, since, until))
+
+    async def find_times(
+        self,
+        inbox_ids: Sequence[str],
+        duration_minutes: int,
+        since: datetime | str,
+        until: datetime | str,
+        *,
+        limit: int = 10,
+    ) -> Slots:
+        """Find times at which all of these inboxes are free, within their working hours."""
+        return await self.run(calls.find_times(inbox_ids, duration_minutes, since, until, limit=limit))
 
     async def list_events(
         self,

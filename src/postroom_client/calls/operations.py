@@ -544,6 +544,215 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             is_required=True,
         ),
     ),
+    "list_calendars": (
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "create_calendar": (
+        Parameter("inbox_id", "text", help="The inbox that owns it.", is_required=True),
+        Parameter("name", "text", help="Name of the calendar.", is_required=True),
+        Parameter("time_zone", "text", help="A zone such as Europe/Berlin."),
+        Parameter(
+            "working_hours",
+            "pairs",
+            help="Working hours of each day, mon to sun; a day that is left out is free. {} is always.",
+        ),
+        Parameter(
+            "reminder_minutes",
+            "integer",
+            help="Minutes before an event at which calendar.starting is recorded; null: never.",
+            minimum=0,
+            maximum=40320,
+            clears=True,
+        ),
+        Parameter(
+            "source_url",
+            "text",
+            help="A feed (.ics) that this calendar follows: its events are those of the feed. null: none.",
+        ),
+    ),
+    "get_calendar": (Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),),
+    "update_calendar": (
+        Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),
+        Parameter("name", "text", help="Name of the calendar."),
+        Parameter("time_zone", "text", help="A zone such as Europe/Berlin."),
+        Parameter(
+            "working_hours",
+            "pairs",
+            help="Working hours of each day, mon to sun; a day that is left out is free. {} is always.",
+        ),
+        Parameter(
+            "reminder_minutes",
+            "integer",
+            help="Minutes before an event at which calendar.starting is recorded; null: never.",
+            minimum=0,
+            maximum=40320,
+            clears=True,
+        ),
+        Parameter(
+            "source_url",
+            "text",
+            help="A feed (.ics) that this calendar follows: its events are those of the feed. null: none.",
+            clears=True,
+        ),
+    ),
+    "delete_calendar": (
+        Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),
+    ),
+    "import_calendar_file": (
+        Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),
+        Parameter("content", "text", help="A calendar file (.ics, RFC 5545).", is_required=True),
+    ),
+    "create_calendar_feed": (
+        Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),
+    ),
+    "delete_calendar_feed": (
+        Parameter("calendar_id", "text", help="Id of the calendar, cal_…", is_required=True),
+    ),
+    "list_calendar_events": (
+        Parameter("calendar_id", "text", help="Of this calendar."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
+        Parameter("since", "moment", help="Events that end after this; with it an agenda."),
+        Parameter("until", "moment", help="Events that begin before this."),
+        Parameter(
+            "expand",
+            "flag",
+            help="Each occurrence of a series (true), or each series once (false).",
+            default=True,
+        ),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "create_calendar_event": (
+        Parameter("summary", "text", help="What it is about.", is_required=True),
+        Parameter(
+            "start",
+            "text",
+            help="2026-11-20T15:00:00 in timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days.",
+            is_required=True,
+        ),
+        Parameter(
+            "end", "text", help="As start; of whole days the day after the last one.", is_required=True
+        ),
+        Parameter("calendar_id", "text"),
+        Parameter("inbox_id", "text"),
+        Parameter("time_zone", "text", help="A zone such as Europe/Berlin."),
+        Parameter("description", "text", help="Text for attendees."),
+        Parameter("location", "text", help="Where it is."),
+        Parameter("url", "text", help="A page about it, or the link of a video meeting."),
+        Parameter("recurrence", "texts", help="Lines of RFC 5545: RRULE, RDATE, EXDATE."),
+        Parameter("status", "choice", default="confirmed", choices=("confirmed", "tentative")),
+        Parameter(
+            "transparency",
+            "choice",
+            help="transparent takes no time: others may be at once.",
+            default="opaque",
+            choices=("opaque", "transparent"),
+        ),
+        Parameter(
+            "allow_overlap",
+            "flag",
+            help="Also at a time that is taken; else that is 409 slot_taken.",
+            default=False,
+        ),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "get_calendar_event": (
+        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+    ),
+    "update_calendar_event": (
+        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter(
+            "scope",
+            "choice",
+            help="Of a series: the occurrence recurrenceId, that and all later ones, or all.",
+            default="all",
+            choices=("all", "following", "this"),
+        ),
+        Parameter("recurrence_id", "text", help="The occurrence, for this and following."),
+        Parameter("summary", "text", help="What it is about."),
+        Parameter(
+            "start",
+            "text",
+            help="2026-11-20T15:00:00 in timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days.",
+        ),
+        Parameter("end", "text", help="As start; of whole days the day after the last one."),
+        Parameter("time_zone", "text", help="A zone such as Europe/Berlin."),
+        Parameter("description", "text", help="Text for attendees."),
+        Parameter("location", "text", help="Where it is."),
+        Parameter("url", "text", help="A page about it, or the link of a video meeting."),
+        Parameter("recurrence", "texts", help="Lines of RFC 5545: RRULE, RDATE, EXDATE."),
+        Parameter("status", "choice", choices=("confirmed", "tentative")),
+        Parameter(
+            "transparency",
+            "choice",
+            help="transparent takes no time: others may be at once.",
+            choices=("opaque", "transparent"),
+        ),
+        Parameter(
+            "allow_overlap",
+            "flag",
+            help="Also at a time that is taken; else that is 409 slot_taken.",
+            default=False,
+        ),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "cancel_calendar_event": (
+        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter(
+            "scope",
+            "choice",
+            help="Of a series: the occurrence recurrenceId, that and all later ones, or all.",
+            default="all",
+            choices=("all", "following", "this"),
+        ),
+        Parameter("recurrence_id", "text", help="The occurrence, for this and following."),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "respond_to_calendar_event": (
+        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter(
+            "response",
+            "choice",
+            help="The answer to the organizer.",
+            is_required=True,
+            choices=("accepted", "declined", "tentative"),
+        ),
+        Parameter("comment", "text", help="Message to the organizer."),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "get_free_busy": (
+        Parameter(
+            "inbox_ids", "texts", help="Ids or addresses of inboxes, separated by commas.", is_required=True
+        ),
+        Parameter("since", "moment", help="The beginning of the time that is looked at.", is_required=True),
+        Parameter("until", "moment", help="Its end.", is_required=True),
+    ),
+    "find_times": (
+        Parameter("inbox_ids", "texts", help="Who takes part.", is_required=True),
+        Parameter("duration_minutes", "integer", is_required=True, minimum=5, maximum=1440),
+        Parameter("since", "moment", help="The beginning of the time that is looked at.", is_required=True),
+        Parameter("until", "moment", help="Its end.", is_required=True),
+        Parameter("limit", "integer", default=10, minimum=1, maximum=100),
+    ),
     "list_events": (
         Parameter("after", "text", help="The last event that you have."),
         Parameter(

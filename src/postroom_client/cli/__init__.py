@@ -13,7 +13,7 @@ from postroom_client.cli.connections import connect
 from postroom_client.cli.events import listen, webhook
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.groups import app as app
-from postroom_client.cli.mailbox import inbox, rules, search, threads, wait
+from postroom_client.cli.mailbox import calendar, inbox, rules, search, threads, wait
 from postroom_client.cli.outward import send, simulate
 from postroom_client.cli.plain import rows, table
 from postroom_client.cli.words.help_text import put_examples
@@ -24,6 +24,7 @@ BY_HAND = (
     threads,
     search,
     wait,
+    calendar,
     send,
     simulate,
     listen,

@@ -33,6 +33,7 @@ GROUPS = {
         "audit": "Who changed what, and proof that the log is complete.",
         "threads": "Threads, read and unread.",
         "contacts": "Who exchanged email with the inboxes.",
+        "calendar": "Calendars, their events, and free time.",
         "messages": "Messages, in and out.",
         "attachments": "Attachments, and the text in them.",
         "webhook": "The webhook of the account, and its deliveries.",

@@ -2,32 +2,32 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroom_mail.mime.charset import clean, clean_line
 from postroom_mail.reading.content_lines import ContentLine, content_lines, unescaped
-from postroom_mail.reading.time_zones import MAX_ONSETS, Observance, Rules, read_offset, utc_offset
+from postroom_mail.reading.time_zones import MAX_ONSETS, Observance, Rules, read_offset
+from postroom_mail.reading.written_times import WrittenMoment, read_duration
 
 MAX_EVENTS = 200
 MAX_ATTENDEES = 1_000
 MAX_NAMED_ATTENDEES = 50
+MAX_KEPT_ATTENDEES = 500
 MAX_LEFT_OUT = 200
 MAX_OCCURRENCES = 50
 MAX_ZONES = 100
 MAX_OBSERVANCES = 200
 MAX_LINE_CHARS = 1_000
 MAX_DESCRIPTION_CHARS = 20_000
+MAX_REPEATS = 200
+REPEATS = frozenset({"RRULE", "RDATE", "EXDATE"})
 APPOINTMENTS = frozenset({"VEVENT", "VTODO"})
 ALL_DAY = "X-MICROSOFT-CDO-ALLDAYEVENT"
 OBSERVANCES = frozenset({"STANDARD", "DAYLIGHT"})
 
-_MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z)?)?", re.ASCII)
-_DURATION = re.compile(
-    r"([+-])?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?", re.ASCII
-)
 _WEB_LINK = re.compile(r"https?://[^\s<>\"]{3,1900}", re.IGNORECASE)
 _MEETING_LINK = re.compile(
     r"https://(?:[\w-]{1,60}\.){0,3}(?:zoom\.us/(?:j|my|w|s)/|teams\.microsoft\.com/(?:l/meetup-join|meet)/"
@@ -93,7 +93,7 @@ def read_calendar(raw: bytes) -> Calendar | None:
 
     Its exceptions in the same file are its `occurrences`.
     """
-    file = _File.read(raw)
+    file = EventFile.read(raw)
     draft = next((event for event in file.events if not event.is_exception), None)
     draft = draft or next(iter(file.events), None)
     if draft is None:
@@ -106,18 +106,20 @@ def read_calendar(raw: bytes) -> Calendar | None:
 
 def read_events(raw: bytes) -> Iterator[Calendar]:
     """Every appointment of a calendar, up to a limit."""
-    file = _File.read(raw)
+    file = EventFile.read(raw)
     return (event.finished(file) for event in file.events)
 
 
-class _File(Struct):
+class EventFile(Struct):
     method: str = ""
-    events: list["_Event"] = field(default_factory=list)
+    events: list["WrittenEvent"] = field(default_factory=list)
     rules: Rules = field(default_factory=dict)
+    most: int = MAX_EVENTS
+    is_cut: bool = False  # there are more
 
     @classmethod
-    def read(cls, raw: bytes) -> "_File":
-        file, reader = cls(), _CalendarReader()
+    def read(cls, raw: bytes, most: int = MAX_EVENTS) -> "EventFile":
+        file, reader = cls(most=most), _CalendarReader()
         for line in content_lines(raw):
             if line.name == "BEGIN":
                 reader.begin(file, line.value.strip().upper())
@@ -131,23 +133,23 @@ class _File(Struct):
 class _CalendarReader(Struct):
     """The state while reading the file. Parts of an appointment, such as alarms, are skipped."""
 
-    event: "_Event | None" = None
+    event: "WrittenEvent | None" = None
     observance: Observance | None = None
     zone: str | None = None
     zone_observances: list[Observance] = field(default_factory=list)
     inner: int = 0
 
-    def begin(self, file: _File, name: str) -> None:
+    def begin(self, file: EventFile, name: str) -> None:
         if self.event is not None:
             self.inner += 1
         elif name in APPOINTMENTS:
-            self.event = _Event()
+            self.event = WrittenEvent(name)
         elif name == "VTIMEZONE":
             self.zone, self.zone_observances = "", []
         elif name in OBSERVANCES and self.zone is not None:
             self.observance = Observance()
 
-    def end(self, file: _File, name: str) -> None:
+    def end(self, file: EventFile, name: str) -> None:
         if self.event is not None:
             self._end_inside_event(file)
         elif name in OBSERVANCES and self.observance is not None:
@@ -159,15 +161,17 @@ class _CalendarReader(Struct):
                 file.rules[self.zone] = self.zone_observances
             self.zone = None
 
-    def _end_inside_event(self, file: _File) -> None:
+    def _end_inside_event(self, file: EventFile) -> None:
         if self.inner:
             self.inner -= 1
             return
-        if self.event is not None and len(file.events) < MAX_EVENTS:
+        if self.event is not None and len(file.events) < file.most:
             file.events.append(self.event)
+        else:
+            file.is_cut = True
         self.event = None
 
-    def take(self, file: _File, line: ContentLine) -> None:
+    def take(self, file: EventFile, line: ContentLine) -> None:
         if self.event is not None:
             if not self.inner:
                 self.event.take(line)
@@ -189,65 +193,26 @@ def _observe(observance: Observance, line: ContentLine) -> None:
         pairs = (part.partition("=") for part in line.value[:MAX_LINE_CHARS].upper().split(";"))
         observance.rule = {name: value for name, _, value in pairs}
     elif line.name in ("DTSTART", "RDATE") and len(observance.onsets) < MAX_ONSETS:
-        written = (_Moment.read(value, "") for value in line.value.split(",")[:MAX_ONSETS])
+        written = (WrittenMoment.read(value, "") for value in line.value.split(",")[:MAX_ONSETS])
         observance.onsets += (moment.local for moment in written if moment is not None)
 
 
-class _Moment(Struct, frozen=True):
-    local: datetime
-    is_day: bool
-    zone: str
-
-    @classmethod
-    def read(cls, value: str, zone: str) -> "_Moment | None":
-        match = _MOMENT.match(value.strip())
-        if match is None:
-            return None
-        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-        try:
-            # Python has no leap seconds.
-            local = datetime(year, month, day, hour, minute, min(second, 59))  # noqa: DTZ001 (zone is apart)
-        except ValueError:
-            return None
-        is_day = match[4] is None
-        # A day has no zone, though some programs name one (RFC 5545, 3.2.19).
-        return cls(local, is_day, "" if is_day else "UTC" if match[7] else zone.strip()[:200])
-
-    def as_day(self) -> "_Moment":
-        """The day, if the time is midnight: an all-day event that is written with times."""
-        is_midnight = self.local.time() == time.min
-        return _Moment(self.local, True, "") if is_midnight else self
-
-    def after(self, duration: timedelta) -> "_Moment | None":
-        try:
-            return _Moment(self.local + duration, self.is_day and not duration.seconds, self.zone)
-        except OverflowError:
-            return None
-
-    def written(self) -> str:
-        return self.local.date().isoformat() if self.is_day else self.local.isoformat()
-
-    def at(self, rules: Rules) -> int | None:
-        """Milliseconds UTC; None for a day, and for a time without a known zone."""
-        offset = None if self.is_day else utc_offset(self.local, self.zone, rules)
-        if offset is None:
-            return None
-        since = self.local.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC) - offset
-        return since // timedelta(milliseconds=1)
-
-
-class _Event(Struct):
+class WrittenEvent(Struct):
+    kind: str = "VEVENT"
     values: dict[str, ContentLine] = field(default_factory=dict)
-    attendees: list[Attendee] = field(default_factory=list)
+    all_attendees: list[Attendee] = field(default_factory=list)
     attendee_count: int = 0
     is_answer_asked: bool = False
     left_out: list[str] = field(default_factory=list)
+    repeats: list[ContentLine] = field(default_factory=list)  # RRULE, RDATE and EXDATE
 
     @property
     def is_exception(self) -> bool:
         return "RECURRENCE-ID" in self.values
 
     def take(self, line: ContentLine) -> None:
+        if line.name in REPEATS and len(self.repeats) < MAX_REPEATS:
+            self.repeats.append(line)
         if line.name == "ATTENDEE":
             self._attend(line)
         elif line.name == "EXDATE":
@@ -257,28 +222,28 @@ class _Event(Struct):
 
     def _leave_out(self, line: ContentLine) -> None:
         room = MAX_LEFT_OUT - len(self.left_out)
-        moments = (_Moment.read(value, "") for value in line.value.split(",", room)[:room])
+        moments = (WrittenMoment.read(value, "") for value in line.value.split(",", room)[:room])
         self.left_out += (moment.written() for moment in moments if moment is not None)
 
     def uid(self) -> str:
-        return self._line("UID")
+        return self.line("UID")
 
     def occurrence(self) -> Occurrence:
-        start = self._moment("DTSTART")
+        start = self.moment("DTSTART")
         end = self._end(start)
         return Occurrence(
-            self._recurrence_id(),
+            self.recurrence_id(),
             start.written() if start else "",
             end.written() if end else "",
-            self._line("STATUS").upper(),
+            self.line("STATUS").upper(),
         )
 
-    def _recurrence_id(self) -> str:
-        moment = self._moment("RECURRENCE-ID")
+    def recurrence_id(self) -> str:
+        moment = self.moment("RECURRENCE-ID")
         return moment.written() if moment else ""
 
     def _sequence(self) -> int:
-        written = self._line("SEQUENCE")
+        written = self.line("SEQUENCE")
         return int(written) if written.isdecimal() and len(written) < 10 else 0
 
     def _join_url(self) -> str:
@@ -287,7 +252,7 @@ class _Event(Struct):
             line = self.values.get(name)
             if line is not None and _WEB_LINK.fullmatch(line.value.strip()[:MAX_LINE_CHARS]):
                 return clean_line(line.value.strip())
-        said = f"{self._line('LOCATION')} {self._line('URL')} {self._text('DESCRIPTION')}"
+        said = f"{self.line('LOCATION')} {self.line('URL')} {self.text_of('DESCRIPTION')}"
         found = _MEETING_LINK.search(said)
         return clean_line(found[0]) if found else ""
 
@@ -298,63 +263,63 @@ class _Event(Struct):
         asked = line.parameters.get("RSVP", "").upper()
         waits = line.parameters.get("PARTSTAT", "").upper() == "NEEDS-ACTION"
         self.is_answer_asked |= asked == "TRUE" or (not asked and waits)
-        if len(self.attendees) < MAX_NAMED_ATTENDEES:
-            self.attendees.append(_attendee(line))
+        if len(self.all_attendees) < MAX_KEPT_ATTENDEES:
+            self.all_attendees.append(_attendee(line))
 
-    def finished(self, file: _File) -> Calendar:
-        start = self._moment("DTSTART")
+    def finished(self, file: EventFile) -> Calendar:
+        start = self.moment("DTSTART")
         end = self._end(start)
-        status = self._line("STATUS").upper()
+        status = self.line("STATUS").upper()
         is_open = file.method == "REQUEST" and status != "CANCELLED"
         return Calendar(
             method=file.method,
-            uid=self._line("UID"),
-            summary=self._line("SUMMARY"),
+            uid=self.line("UID"),
+            summary=self.line("SUMMARY"),
             start=start.written() if start else "",
             end=end.written() if end else "",
             start_at=start.at(file.rules) if start else None,
             end_at=end.at(file.rules) if end else None,
             all_day=start.is_day if start else False,
             time_zone=clean_line(start.zone) if start else "",
-            location=self._line("LOCATION"),
+            location=self.line("LOCATION"),
             organizer=_person(self.values["ORGANIZER"]) if "ORGANIZER" in self.values else "",
-            attendees=tuple(self.attendees),
+            attendees=tuple(self.all_attendees[:MAX_NAMED_ATTENDEES]),
             attendee_count=self.attendee_count,
             answer_expected=is_open and self.is_answer_asked,
-            recurrence=self._line("RRULE"),
+            recurrence=self.line("RRULE"),
             status=status,
-            description=self._text("DESCRIPTION"),
-            recurrence_id=self._recurrence_id(),
+            description=self.text_of("DESCRIPTION"),
+            recurrence_id=self.recurrence_id(),
             sequence=self._sequence(),
             ex_dates=tuple(self.left_out),
             join_url=self._join_url(),
         )
 
-    def _line(self, name: str) -> str:
+    def line(self, name: str) -> str:
         return _line(unescaped(self.values[name].value[: 2 * MAX_LINE_CHARS])) if name in self.values else ""
 
-    def _text(self, name: str) -> str:
+    def text_of(self, name: str) -> str:
         written = self.values[name].value[: 2 * MAX_DESCRIPTION_CHARS] if name in self.values else ""
         return clean(unescaped(written))[:MAX_DESCRIPTION_CHARS].strip()
 
-    def _moment(self, name: str) -> _Moment | None:
+    def moment(self, name: str) -> WrittenMoment | None:
         line = self.values.get(name)
         if line is None:
             return None
         # RFC 5545, 3.2.19: a parameter has no escapes, but some programs write one before a comma.
-        moment = _Moment.read(line.value, unescaped(line.parameters.get("TZID", "")[:400]))
+        moment = WrittenMoment.read(line.value, unescaped(line.parameters.get("TZID", "")[:400]))
         is_day = line.parameters.get("VALUE", "").upper() == "DATE" or self._is_marked_as_day()
         return moment.as_day() if moment and is_day else moment
 
     def _is_marked_as_day(self) -> bool:
         return ALL_DAY in self.values and self.values[ALL_DAY].value.strip().upper() == "TRUE"
 
-    def _end(self, start: _Moment | None) -> _Moment | None:
+    def _end(self, start: WrittenMoment | None) -> WrittenMoment | None:
         """RFC 5545, 3.6.1: the end as written, else from the duration, else the day itself."""
-        if (end := self._moment("DTEND") or self._moment("DUE")) is not None or start is None:
+        if (end := self.moment("DTEND") or self.moment("DUE")) is not None or start is None:
             return end
         if "DURATION" in self.values:
-            duration = _duration(self.values["DURATION"].value)
+            duration = read_duration(self.values["DURATION"].value)
             return start.after(duration) if duration is not None else None
         return start.after(timedelta(days=1)) if start.is_day else start
 
@@ -378,15 +343,6 @@ def _attendee(line: ContentLine) -> Attendee:
         _line(line.parameters.get("PARTSTAT", "")).lower(),
         _line(line.parameters.get("ROLE", "")).lower(),
     )
-
-
-def _duration(written: str) -> timedelta | None:
-    match = _DURATION.fullmatch(written.strip())
-    if match is None:
-        return None
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
-    length = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-    return -length if match[1] == "-" else length
 
 
 def last_day(calendar: Calendar) -> str:

@@ -71,7 +71,7 @@ Rules = dict[str, list[Observance]]
 
 def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
     """The offset of local time from UTC, None for an unknown zone."""
-    known = _named_zone(zone)
+    known = known_zone(zone)
     if known is not None:
         return known.utcoffset(local)
     by_rules = _offset_by_rules(local, zone, rules)
@@ -100,8 +100,8 @@ def _offset_by_rules(local: datetime, zone: str, rules: Rules) -> timedelta | No
 
 
 @lru_cache(maxsize=256)
-def _named_zone(name: str) -> ZoneInfo | None:
-    """A zone of the system's tables, or of Windows. Some programs put a path before the name."""
+def known_zone(name: str) -> ZoneInfo | None:
+    """Return a zone of the system's tables, or of Windows. Some programs put a path before the name."""
     name = name.strip("\"' ")[:200]
     meant = windows_zones().get(name, name) if " " in name or "/" in name else name
     found = _ZONE_NAME.fullmatch(meant)

@@ -31,6 +31,7 @@ class Invited(Struct, frozen=True):
     lines: dict[str, ContentLine]
     zones: dict[str, tuple[str, ...]]
     attendees: tuple[str, ...]
+    raw: bytes = b""  # the whole file
 
     @property
     def summary(self) -> str:
@@ -68,7 +69,7 @@ def find_invitation(raw: bytes) -> Invited | None:
     event = next((each for each in answerable if "RECURRENCE-ID" not in each.lines), answerable[0])
     named = {line.parameters.get("TZID", "") for line in event.lines.values()}
     zones = {name: tuple(lines) for name, lines in reader.zones.items() if name in named}
-    return Invited(event.lines, zones, tuple(event.attendees))
+    return Invited(event.lines, zones, tuple(event.attendees), raw[:MAX_BYTES])
 
 
 class _InvitationReader(Struct):

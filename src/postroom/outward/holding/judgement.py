@@ -7,6 +7,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
+from postroom.outward.event_changes import EventChange
 from postroom.outward.send_stages import ComposedMail, Context, Order, RuleFacts
 from postroom_mail.screening.canary import holds_token
 from postroom_mail.screening.mentions import (
@@ -63,7 +64,7 @@ def has_canary(around: Context, letter: ComposedMail) -> bool:
 
 def words_of(order: Order) -> str:
     """The text of an invitation, beside that of its mail."""
-    return f"\n{order.calendar.words}" if isinstance(order.calendar, Invitation) else ""
+    return f"\n{order.calendar.words}" if isinstance(order.calendar, Invitation | EventChange) else ""
 
 
 def quoted_of_ours(around: Context) -> Document | None:

@@ -1,0 +1,1 @@
+"""Operations on calendars: the calendars of inboxes, their events, and free time."""

@@ -1,0 +1,115 @@
+"""Events from a calendar file: imported once, or followed in a feed. They invite nobody."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from postroom.accounts.scope import Scope
+from postroom.calendar_errors import InvalidCalendarFile
+from postroom.limits import FEED_BYTES
+from postroom.mailbox import inbox_calendars, inboxes
+from postroom.mailbox.calendars import calendar_events
+from postroom.mailbox.calendars.calendar_events import CalendarEvent
+from postroom.mailbox.inbox_calendars import InboxCalendar
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of, parse_list
+from postroom_mail.reading.series import CalendarObjects, Series, read_objects
+
+TOGETHER = 50  # events of one transaction
+
+
+class ImportedFile(Struct, rename="camel", frozen=True):
+    content: Annotated[
+        str, Meta(min_length=1, max_length=FEED_BYTES, description="A calendar file (.ics, RFC 5545).")
+    ]
+
+
+class Imported(Struct, frozen=True):
+    """How many events are new, changed, as they were, and removed since the feed no longer has them."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+
+    def plus(self, other: "Imported") -> "Imported":
+        return Imported(*(getattr(self, each) + getattr(other, each) for each in self.__struct_fields__))
+
+
+async def read_file(content: bytes) -> CalendarObjects:
+    if len(content) > FEED_BYTES:
+        raise InvalidCalendarFile(f"The calendar file is larger than {FEED_BYTES} bytes. Split it.")
+    if b"BEGIN:VCALENDAR" not in content[:4096].upper():
+        raise InvalidCalendarFile("This is not a calendar file: it does not begin with BEGIN:VCALENDAR.")
+    found = await pools.READING.run(read_objects, content)
+    if found.is_cut:
+        raise InvalidCalendarFile("The calendar file has too many events. Split it.")
+    return found
+
+
+async def store(
+    resources: Resources, scope: Scope, calendar_id: str, objects: CalendarObjects, follows: bool = False
+) -> Imported:
+    """In small transactions: the same again changes nothing, so a server that is killed goes on with it."""
+    done = Imported()
+    for part in in_parts(objects.series):
+        done = done.plus(await resources.db.write(put_some, scope, calendar_id, part, resources.now()))
+    if follows:
+        kept = frozenset(calendar_events.key_of(each.uid) for each in objects.series)
+        removed = await resources.db.write(remove_others, scope, calendar_id, kept, resources.now())
+        done = done.plus(Imported(removed=removed))
+    return done
+
+
+def in_parts(series: Sequence[Series]) -> Iterator[list[Series]]:
+    rest = iter(series)
+    while part := list(islice(rest, TOGETHER)):
+        yield part
+
+
+def put_some(tx: Tx, scope: Scope, calendar_id: str, found: list[Series], now: int) -> Imported:
+    calendar = inbox_calendars.get(tx, scope, calendar_id)
+    inbox = inboxes.get(tx, scope, calendar.inbox_id)
+    done = Imported()
+    for series in found:
+        done = done.plus(put_one(tx, calendar, inbox.address, series, now))
+    return done
+
+
+def put_one(tx: Tx, calendar: InboxCalendar, address: str, series: Series, now: int) -> Imported:
+    """An event that mail or this server made is left as it is: a file proves nothing about it."""
+    known = calendar_events.find_of_calendar(tx, calendar.id, series.uid)
+    if known is not None and (known.message_id is not None or known.series == series):
+        return Imported(unchanged=1)
+    event = known or calendar_events.new(calendar, series, now)
+    event = replace(
+        event, series=series, status=series.part.status, own_response=own_response(series, address)
+    )
+    calendar_events.put(tx, calendar, event, (), now, known is None)
+    return Imported(created=1) if known is None else Imported(changed=1)
+
+
+def own_response(series: Series, address: str) -> str | None:
+    """None for an event of one's own: one without people, or organized by this inbox."""
+    named = parse_list(series.part.organizer)
+    organizer = mailbox_of(named[0].address) if named else ""
+    if not series.part.attendees and not organizer:
+        return None
+    if organizer == address:
+        return None
+    own = next((each for each in series.part.attendees if mailbox_of(each.address) == address), None)
+    known = ("accepted", "declined", "tentative", "needs-action")
+    return own.participation_status if own is not None and own.participation_status in known else "accepted"
+
+
+def remove_others(tx: Tx, scope: Scope, calendar_id: str, kept: frozenset[str], now: int) -> int:
+    """Events that the feed no longer has."""
+    gone: list[CalendarEvent] = calendar_events.list_besides(tx, calendar_id, kept)
+    for event in gone:
+        calendar_events.remove(tx, event, now)
+    return len(gone)

@@ -1,0 +1,180 @@
+"""Stores the events of an inbox's own, in the transaction of the email about them where there is one."""
+
+from msgspec.structs import replace
+
+from postroom.accounts.actors import Actor
+from postroom.accounts.scope import Scope
+from postroom.calendar_errors import EventChanged, SlotTaken
+from postroom.events import kinds
+from postroom.events.calendar_notices import tell
+from postroom.inward.calendar_changes import with_status
+from postroom.mailbox import inbox_calendars, inboxes
+from postroom.mailbox.calendars import calendar_events, free_time
+from postroom.mailbox.calendars.calendar_events import CANCELLED, DECLINED, CalendarEvent
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inbox_calendars import InboxCalendar
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.event_changes import EventChange
+from postroom.outward.send_stages import Ready
+from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of
+from postroom_mail.reading.calendar import Attendee
+from postroom_mail.reading.series import Series, read_objects, with_override
+from postroom_mail.writing.invitation import CANCEL, REQUEST
+from postroom_mail.writing.invitation_answer import CalendarAnswer
+
+PARTICIPANTS = 100  # attendees whose time is looked at
+
+
+def carry_out(
+    tx: Tx, scope: Scope, actor: Actor, change: EventChange, now: int, document: Document | None = None
+) -> CalendarEvent:
+    """Makes, changes or cancels an event; with an email it waits until that has left."""
+    calendar = inbox_calendars.get(tx, scope, change.calendar_id)
+    before = find_unchanged(tx, scope, change)
+    if before is None and document is None:
+        made = calendar_events.find_of_calendar(tx, calendar.id, change.series.uid)
+        if made is not None:  # by the same request, sent twice
+            return made
+    event = replace(before or calendar_events.new(calendar, change.series, now), series=change.series)
+    status = CANCELLED if is_all_off(change) else change.series.part.status
+    event = replace(event, status=status, seen_by=seen_by(actor))
+    if document is not None:
+        event = waiting(event, before, document)
+    participants = find_participants(tx, scope, calendar, change.series)
+    if change.is_exclusive and status != CANCELLED:
+        require_free(tx, calendar, participants, event)
+    others = sorted(participants - {calendar.inbox_id})
+    event = calendar_events.put(tx, calendar, event, others, now, before is None)
+    tell(tx, change.kind, calendar, event, now, actor=actor)
+    return event
+
+
+def waiting(event: CalendarEvent, before: CalendarEvent | None, document: Document) -> CalendarEvent:
+    """The event with what it was before the first of the changes that have not left yet."""
+    first = None if before is None else before.before if before.is_waiting else before.series
+    return replace(
+        event, message_id=document.id, thread_id=document.thread_id, waits_for=document.id, before=first
+    )
+
+
+def is_all_off(change: EventChange) -> bool:
+    return change.is_off and change.series.part.status == CANCELLED
+
+
+def seen_by(actor: Actor) -> str | None:
+    """What a person does has been seen; what an agent does is marked until a person looks at it."""
+    return actor.id if actor.type == "user" else None
+
+
+def find_unchanged(tx: Tx, scope: Scope, change: EventChange) -> CalendarEvent | None:
+    if not change.event_id:
+        return None
+    found = calendar_events.get(tx, scope, change.event_id)
+    if found.version != change.version:
+        raise EventChanged("This event was changed meanwhile. Read it again, and repeat the change.")
+    return found
+
+
+def find_participants(tx: Tx, scope: Scope, calendar: InboxCalendar, series: Series) -> set[str]:
+    """The inbox itself, and the attendees with an inbox in scope that have not declined."""
+    found = {calendar.inbox_id}
+    for attendee in series.part.attendees[:PARTICIPANTS]:
+        inbox = inboxes.find_by_address(tx, mailbox_of(attendee.address))
+        if inbox is not None and inboxes.is_within(inbox, scope) and not has_declined(attendee):
+            found.add(inbox.id)
+    return found
+
+
+def has_declined(attendee: Attendee) -> bool:
+    return attendee.participation_status == DECLINED
+
+
+def require_free(tx: Tx, calendar: InboxCalendar, participants: set[str], event: CalendarEvent) -> None:
+    """All participants stay locked until the commit: of two that take a time at once, one gets it."""
+    inbox_calendars.lock_defaults(tx, participants)
+    for inbox_id in sorted(participants):
+        taken = free_time.find_conflict(tx, inbox_id, calendar, event.series, event.id)
+        if taken is not None:
+            raise SlotTaken(
+                "This time is taken. Choose another (POST /v1/find-times), or set allowOverlap.",
+                event=taken.event_id,
+                inbox=inbox_id,
+            )
+
+
+def record_sent(tx: Tx, ready: Ready) -> None:
+    """What an accepted email changes in its sender's own calendar."""
+    submission, document = ready.submission, ready.document
+    scope, actor, now = submission.caller.scope, submission.caller.actor, submission.now
+    change = submission.order.calendar
+    if isinstance(change, EventChange):
+        carry_out(tx, scope, actor, change, now, document)
+    elif isinstance(change, CalendarAnswer):
+        record_answer(tx, submission.around.inbox, actor, change, document, now)
+    elif submission.letter.draft.calendar is not None:
+        written = submission.letter.draft.calendar
+        found = change_written(tx, ready.inbox_id, written.method, written.content)
+        if found is not None:
+            carry_out(tx, submission.around.inbox.scope, actor, found, now, document)
+
+
+def change_written(tx: Tx, inbox_id: str, method: str, content: bytes) -> EventChange | None:
+    """The change that an invitation of a plain send makes; None if it cancels what is not there."""
+    series = next(iter(read_objects(content).series), None)
+    if series is None or method not in (REQUEST, CANCEL):
+        return None
+    known = calendar_events.find_of_inbox(tx, inbox_id, series.uid)
+    if known is not None and not known.is_own:
+        return None
+    if method == CANCEL:
+        off = None if known is None else replace(known.series.part, status=CANCELLED)
+        series = series if known is None or off is None else replace(known.series, part=off)
+    kind = {CANCEL: kinds.CALENDAR_CANCELLED}.get(
+        method, kinds.CALENDAR_CREATED if known is None else kinds.CALENDAR_CHANGED
+    )
+    if known is None:
+        return None if method == CANCEL else EventChange(inbox_calendars.default_id(inbox_id), series, kind)
+    return EventChange(known.calendar_id, series, kind, known.id, known.version)
+
+
+def record_answer(
+    tx: Tx, inbox: Inbox, actor: Actor, answer: CalendarAnswer, document: Document, now: int
+) -> None:
+    """The inbox's answer to an invitation, also to one that was in no calendar yet."""
+    objects = read_objects(answer.invited.raw)
+    series = next((each for each in objects.series), None)
+    if series is None:
+        return
+    known = calendar_events.find_of_inbox(tx, inbox.id, series.uid)
+    calendar = (
+        inbox_calendars.default_of(tx, inbox.id)
+        if known is None
+        else inbox_calendars.get(tx, inbox.scope, known.calendar_id)
+    )
+    event = known or calendar_events.new(calendar, series, now)
+    response = answer.status.lower()
+    answered = with_answer(event.series, answer.attendee, response)
+    event = replace(event, series=answered, own_response=response, seen_by=seen_by(actor))
+    event = replace(event, thread_id=event.thread_id or document.thread_id)
+    event = calendar_events.put(tx, calendar, event, (), now, known is None)
+    tell(
+        tx,
+        kinds.CALENDAR_ANSWERED,
+        calendar,
+        event,
+        now,
+        actor=actor,
+        attendee=inbox.address,
+        response=response,
+    )
+
+
+def with_answer(series: Series, address: str, response: str) -> Series:
+    """An attendee's answer, in the series and in each exception that names him."""
+    part, address = series.part, mailbox_of(address)
+    answered = replace(series, part=replace(part, attendees=with_status(part.attendees, address, response)))
+    for each in series.overrides:
+        changed = replace(each.part, attendees=with_status(each.part.attendees, address, response))
+        answered = with_override(answered, replace(each, part=changed))
+    return answered

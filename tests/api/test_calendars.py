@@ -1,0 +1,194 @@
+"""Calendars over REST: events and series, who gets a slot, and emails that change the calendar."""
+
+import asyncio
+from typing import Any
+
+from postroom.upkeep.calendar_times import step
+from tests.conftest import Server
+from tests.waiting import until
+
+MEETING = {"summary": "Planning", "start": "2026-11-20T15:00:00", "end": "2026-11-20T16:00:00"}
+
+
+async def create(server: Server, key: str = "", **fields: Any) -> dict[str, Any]:
+    headers = {"Idempotency-Key": key} if key else {}
+    answer = await server.api.post("/v1/calendar-events", json={**MEETING, **fields}, headers=headers)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def agenda(
+    server: Server, inbox_id: str, since: str, until_: str, **query: str
+) -> list[dict[str, Any]]:
+    asked = {"inboxId": inbox_id, "from": since, "until": until_, **query}
+    answer = await server.api.get("/v1/calendar-events", params=asked)
+    assert answer.status_code == 200, answer.text
+    page = answer.json()
+    found: list[dict[str, Any]] = page["data"]
+    assert page["total"] == len(found)
+    return found
+
+
+async def kinds_of(server: Server) -> list[str]:
+    page = (await server.api.get("/v1/events?limit=100")).json()
+    return [each["event"] for each in page["data"] if each["event"].startswith("calendar.")]
+
+
+async def test_an_inbox_has_a_calendar_and_its_series_is_read_and_changed_in_its_time_zone(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    page = (await server.api.get("/v1/calendars", params={"inboxId": inbox_id})).json()
+    (calendar,) = page["data"]
+    assert (calendar["isDefault"], calendar["timeZone"]) == (True, "UTC")
+    changed = await server.api.patch(
+        f"/v1/calendars/{calendar['id']}",
+        json={"timeZone": "Europe/Berlin", "workingHours": {"fri": [["09:00", "17:00"]]}},
+    )
+    assert changed.json()["workingHours"] == {"fri": [["09:00", "17:00"]]}
+    made = await create(
+        server,
+        inboxId=inbox_id,
+        start="2026-03-20T09:00:00",
+        end="2026-03-20T10:00:00",
+        recurrence=["RRULE:FREQ=WEEKLY;COUNT=4"],
+        description="Bring numbers",
+    )
+    assert (made["start"], made["timeZone"], made["recurrenceId"]) == (
+        "2026-03-20T09:00:00+01:00",
+        "Europe/Berlin",
+        None,
+    )
+    spring = ("2026-03-01T00:00:00Z", "2026-05-01T00:00:00Z")
+    starts = [each["start"] for each in await agenda(server, inbox_id, *spring)]
+    assert starts == [
+        "2026-03-20T09:00:00+01:00",
+        "2026-03-27T09:00:00+01:00",
+        "2026-04-03T09:00:00+02:00",
+        "2026-04-10T09:00:00+02:00",
+    ]
+    assert len(await agenda(server, inbox_id, *spring, expand="false")) == 1
+    path = f"/v1/calendar-events/{made['id']}"
+    one = {"scope": "this", "recurrenceId": "2026-03-27T09:00:00+01:00"}
+    moved = await server.api.patch(path, params=one, json={"start": "2026-03-27T11:00:00", "summary": "Late"})
+    assert moved.status_code == 200, moved.text
+    rest = {"scope": "following", "recurrenceId": "2026-04-10T07:00:00Z"}
+    split = await server.api.patch(path, params=rest, json={"summary": "New round"})
+    assert split.json()["id"] != made["id"], split.text
+    gone = await server.api.delete(path, params={**one, "recurrenceId": "2026-04-03T09:00:00+02:00"})
+    assert gone.status_code == 200, gone.text
+    seen = [(each["start"], each["summary"]) for each in await agenda(server, inbox_id, *spring)]
+    assert seen == [
+        ("2026-03-20T09:00:00+01:00", "Planning"),
+        ("2026-03-27T11:00:00+01:00", "Late"),
+        ("2026-04-10T09:00:00+02:00", "New round"),
+    ]
+    for query in ({"scope": "this"}, {"scope": "this", "recurrenceId": "2026-03-21T09:00:00+01:00"}):
+        refused = await server.api.delete(path, params=query)
+        assert (refused.status_code, refused.json()["field"]) == (400, "recurrenceId")
+    assert (await server.api.delete(path)).json()["status"] == "cancelled"
+    assert [each["summary"] for each in await agenda(server, inbox_id, *spring)] == ["New round"]
+    assert (await server.api.get(path)).json()["status"] == "cancelled"
+    assert await kinds_of(server) == [
+        "calendar.created",
+        "calendar.changed",
+        "calendar.changed",
+        "calendar.created",
+        "calendar.cancelled",
+        "calendar.cancelled",
+    ]
+
+
+async def test_two_that_take_a_slot_at_once_get_it_once_and_the_same_key_twice_makes_one_event(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    asked = [
+        server.api.post("/v1/calendar-events", json={**MEETING, "inboxId": inbox_id, "summary": f"{number}"})
+        for number in range(6)
+    ]
+    answers = await asyncio.gather(*asked)
+    assert sorted(each.status_code for each in answers) == [201, 409, 409, 409, 409, 409]
+    refused = next(each.json() for each in answers if each.status_code == 409)
+    assert (refused["error"], refused["inbox"]) == ("slot_taken", inbox_id)
+    await create(server, inboxId=inbox_id, allowOverlap=True)
+    await create(server, inboxId=inbox_id, transparency="transparent")
+    later = {"start": "2026-11-20T16:00:00", "end": "2026-11-20T17:00:00"}
+    first = await create(server, inboxId=inbox_id, key="k", **later)
+    assert (await create(server, inboxId=inbox_id, key="k", **later))["id"] == first["id"]
+    busy = await server.api.get(
+        "/v1/free-busy",
+        params={"inboxIds": inbox_id, "from": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"},
+    )
+    assert busy.json()["inboxes"][inbox_id] == [
+        {"start": "2026-11-20T15:00:00.000Z", "end": "2026-11-20T17:00:00.000Z", "status": "busy"}
+    ]
+    found = await server.api.post(
+        "/v1/find-times",
+        json={
+            "inboxIds": [inbox_id],
+            "durationMinutes": 60,
+            "from": "2026-11-20T14:00:00Z",
+            "until": "2026-11-23T10:00:00Z",
+            "limit": 3,
+        },
+    )
+    assert [each["start"] for each in found.json()["slots"]] == [
+        "2026-11-20T14:00:00.000Z",
+        "2026-11-23T09:00:00.000Z",
+    ]
+
+
+async def test_the_log_tells_once_that_an_event_starts_and_ends_whatever_happened_to_the_server(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    await create(server, inboxId=inbox_id, start="2026-11-14T12:00:00", end="2026-11-14T13:00:00")
+
+    async def told(count: int) -> list[str]:
+        async def has_come() -> bool:
+            return len(await kinds_of(server)) >= count
+
+        await until(has_come)
+        return await kinds_of(server)
+
+    server.clock.turn(110 * 60_000)
+    assert await told(2) == ["calendar.created", "calendar.starting"]
+    assert await server.resources.db.write(step, server.clock.now()) == 0
+    server.clock.turn(2 * 3600 * 1000)
+    assert await told(3) == ["calendar.created", "calendar.starting", "calendar.ended"]
+
+
+async def test_a_file_is_imported_once_and_a_private_link_shows_the_calendar_until_it_ends(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    asked = {"inboxId": inbox_id, "name": "Team", "timeZone": "Europe/Berlin"}
+    calendar = (await server.api.post("/v1/calendars", json=asked)).json()
+    path = f"/v1/calendars/{calendar['id']}"
+    event = "BEGIN:VEVENT\r\nUID:{}\r\nSUMMARY:Talk\r\nDTSTART;VALUE=DATE:2026112{}\r\n{}END:VEVENT\r\n"
+    content = (
+        "BEGIN:VCALENDAR\r\n"
+        + event.format("a", 0, "")
+        + event.format("b", 1, "RRULE:FREQ=SECONDLY\r\n")
+        + "END:VCALENDAR\r\n"
+    )
+    for expected in ((2, 0), (0, 2)):
+        done = (await server.api.post(f"{path}/import", json={"content": content})).json()
+        assert (done["created"], done["unchanged"]) == expected
+    wrong = await server.api.post(f"{path}/import", json={"content": "nothing"})
+    assert (wrong.status_code, wrong.json()["error"]) == (422, "invalid_calendar_file")
+    first = await agenda(server, inbox_id, "2026-11-20T00:00:00Z", "2026-11-20T22:00:00Z")
+    assert [(each["start"], each["end"], each["allDay"]) for each in first] == [
+        ("2026-11-20", "2026-11-21", True)
+    ]
+    url = (await server.api.post(f"{path}/feed")).json()["url"]
+    feed = await server.api.get(f"/{url.split('/', 3)[3]}")
+    assert feed.headers["content-type"].startswith("text/calendar"), feed.text
+    assert feed.text.count("BEGIN:VEVENT") == 2
+    assert (await server.api.delete(f"{path}/feed")).status_code == 204
+    assert (await server.api.get(f"/{url.split('/', 3)[3]}")).status_code == 404
+    assert (await server.api.delete(path)).status_code == 204
+    (default,) = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"]
+    assert (await server.api.delete(f"/v1/calendars/{default['id']}")).json()["error"] == "default_calendar"
