@@ -1,13 +1,14 @@
 """DNS records are read and written at each provider, and an answer that lies does no harm."""
 
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
-from postroom.dns_providers import choose
+from postroom.dns_providers import asking, choose
 from postroom.dns_providers.dynamic_updates import DynamicUpdates
 from postroom.dns_providers.route53 import sign
 from postroom.dns_providers.zone import DnsProvider, DnsProviderError, Zone
@@ -33,12 +34,25 @@ def opened(name: str, fetcher: HttpCourier, base: str, token: str = TOKEN) -> Dn
     return kind(fetcher, f"AKIDEXAMPLE:{token}" if name == "route53" else token, base)
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-async def test_records_are_found_added_replaced_and_removed(name: str, fetcher: HttpCourier) -> None:
-    records = Records({(ZONE, "TXT"): ['"hello=world"'], (f"z.{ZONE}", "A"): ["192.0.2.9"]})
+SLOWER = b"HTTP/1.1 429 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
+THROTTLED = b"<ErrorResponse><Error><Code>Throttling</Code></Error></ErrorResponse>"
+TOO_FAST = {
+    **dict.fromkeys(DIALECTS, SLOWER),
+    "route53": b"HTTP/1.1 400 No\r\nContent-Length: %d\r\n\r\n%s" % (len(THROTTLED), THROTTLED),
+}
 
-    def answer(asked: Asked) -> Answer:
-        return DIALECTS[name](asked, records)
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_records_are_found_added_replaced_and_removed(
+    name: str, fetcher: HttpCourier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third request comes too fast for the provider."""
+    records = Records({(ZONE, "TXT"): ['"hello=world"'], (f"z.{ZONE}", "A"): ["192.0.2.9"]})
+    number = itertools.count(1)
+    monkeypatch.setattr(asking, "PAUSE_SECONDS", 0.0)
+
+    def answer(asked: Asked) -> Answer | bytes:
+        return TOO_FAST[name] if next(number) % 3 == 0 else DIALECTS[name](asked, records)
 
     with dns_provider_servers.running(answer) as base:
         provider = opened(name, fetcher, base)
@@ -71,7 +85,7 @@ LIES: list[tuple[bytes, str]] = [
     (HEAD + b"Content-Length: 99999999\r\n\r\n" + b" " * 2_000_000, "too long"),
     (HEAD + b"Connection: close\r\n\r\n" + b"[" * 60_000, "cannot be read"),
     (HEAD + b"Connection: close\r\n\r\n<html>", "cannot be read"),
-    (b"HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", "too many requests"),
+    (b"HTTP/1.1 429 Slow\r\nRetry-After: 86400\r\nContent-Length: 0\r\n\r\n", "too many requests"),
     (b"HTTP/1.1 500 No\r\nContent-Length: 12\r\n\r\n\x1b[2Jno\r\nfake", "answers 500"),
     (b"220 smtp.example.com\r\n", "gave no answer"),
 ]

@@ -96,6 +96,7 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
             code, found, changed = set_up(world)
             assert (code, changed, not_passed(found)) == (0, [], [])
             assert "this server has them" in found["ports"]["detail"]
+            assert "service" not in found
             assert len(world.held()) == len(letters)
             assert_an_email_comes_in(world)
 

@@ -51,8 +51,8 @@ class SetupSteps:
         host, may_send = self._find_way_out(host)
         config = self._write_settings(host, there)
         self._server = SetupServer(self._service, config)
-        self._require_ports(config)
-        self._prepare_service()
+        is_running = self._require_ports(config)
+        self._prepare_service(is_running)
         self._look_up_address(config)
         if not self._set_records(config):
             return
@@ -118,19 +118,21 @@ class SetupSteps:
             self.changed.append(str(path))
         return config
 
-    def _require_ports(self, config: Config) -> None:
+    def _require_ports(self, config: Config) -> bool:
+        """Return True if the server runs already, and has its ports."""
         assert self._server is not None
         wanted = reach.endpoints(config)
         numbers = ", ".join(str(each.port) for each in wanted)
         if self._server.answers():
             self.note("ports", "pass", f"{numbers}: this server has them")
-            return
+            return True
         if busy := reach.busy_ports(wanted):
             named = ", ".join(f"{port} ({reason})" for port, reason in busy.items())
             raise SetupFailed(f"These ports cannot be used: {named}. Stop what listens there.")
         self.note("ports", "pass", f"{numbers} are free")
+        return False
 
-    def _prepare_service(self) -> None:
+    def _prepare_service(self, is_running: bool) -> None:
         service = self._service
         if service.settings is None:
             return
@@ -139,7 +141,8 @@ class SetupSteps:
             self.changed.append(str(service.unit))
         if service.is_by_systemd and is_hidden(service.program):
             raise SetupFailed(f"{service.program} is in a home folder, which services cannot see. Use /opt.")
-        service.run("migrate", "--create")
+        if not is_running:
+            service.run("migrate", "--create")
 
     def _look_up_address(self, config: Config) -> None:
         if not self._address:
@@ -177,9 +180,10 @@ class SetupSteps:
 
     def _start(self) -> None:
         assert self._server is not None
-        if self._server.start(has_changed=bool(self.changed)):
+        is_started = self._server.start(has_changed=bool(self.changed))
+        if is_started and self._service.is_by_systemd:
             self.changed.append("server started")
-        if not self._service.is_by_systemd and self._service.settings is not None:
+        elif is_started:
             line = self._service.command_line("serve")
             self.note("service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}")
 

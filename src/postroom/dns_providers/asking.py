@@ -1,5 +1,6 @@
 """JSON requests to a DNS provider: bounded, without redirects, and each error in plain words."""
 
+import asyncio
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -9,6 +10,9 @@ from postroom.dns_providers.zone import DnsProviderError
 from postroom.external_mailboxes.fetching import Fetched, Fetcher, FetchError
 
 MAX_ANSWER_BYTES = 1024 * 1024
+MAX_TRIES = 5
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30
+TOO_FAST = (b"<Code>Throttling", b"<Code>PriorRequestNotComplete")  # of Route 53, with status 400
 T = TypeVar("T")
 
 
@@ -38,10 +42,26 @@ class JsonProvider:
 async def fetch(
     title: str, fetcher: Fetcher, method: str, url: str, headers: dict[str, str], content: bytes
 ) -> Fetched:
-    try:
-        return await fetcher.fetch(method, url, headers, content, MAX_ANSWER_BYTES)
-    except FetchError as error:
-        raise DnsProviderError(f"{title} cannot be asked: {error}") from error
+    """Return the answer; providers take few requests a second, so those that come too fast are repeated."""
+    for attempt in range(MAX_TRIES):
+        try:
+            fetched = await fetcher.fetch(method, url, headers, content, MAX_ANSWER_BYTES)
+        except FetchError as error:
+            raise DnsProviderError(f"{title} cannot be asked: {error}") from error
+        wait = find_pause(fetched)
+        if wait is None or attempt == MAX_TRIES - 1:
+            break
+        await asyncio.sleep(wait)
+    return fetched
+
+
+def find_pause(fetched: Fetched) -> float | None:
+    """Return the seconds to wait before the same request; None if it is not to be repeated."""
+    if fetched.status != 429 and not any(word in fetched.body for word in TOO_FAST):
+        return None
+    told = fetched.headers.get("retry-after", "")
+    seconds = int(told) if told.isascii() and told.isdigit() and len(told) < 6 else PAUSE_SECONDS
+    return seconds if seconds <= LONGEST_PAUSE_SECONDS else None
 
 
 def explain(title: str, fetched: Fetched) -> str:
