@@ -16,12 +16,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec.structs import replace
 
 from postroom.accounts import accounts, domains
 from postroom.certificates import acme, certificates
 from postroom.certificates.acme import AcmeError
 from postroom.certificates.keep_certificates import BELL
-from postroom.certificates.obtain import check, renewal_time
+from postroom.certificates.obtain import check, obtain, renewal_time
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.external_mailboxes.fetching import Fetched
@@ -302,6 +303,34 @@ async def test_an_authority_that_lies_gets_nothing_and_leads_nowhere(
     with pytest.raises(AcmeError, match=re.escape(reason)):
         await order()
     assert all(url.startswith(f"{CA}/") for url in liar.asked)
+
+
+async def test_a_rate_limit_says_when_to_order_again_and_the_certificate_stays(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    """A pause of ten days counts as one: the operator may have mended it."""
+    config = settings(tmp_path / "data", DATABASE_URL=database_url, DOMAIN=HOST)
+
+    async def publish(challenge: certificates.OpenChallenge) -> None:
+        raise AssertionError("nothing is to be shown for it")
+
+    async with running_server(config, clock) as server:
+        resources = replace(server.resources, config=replace(config, acme=f"{CA}/dir"))
+        write, read, expires_at = resources.db.write, resources.db.read, clock.now() + 20 * DAY
+        await write(certificates.set_wanted, [(HOST,)], clock.now())
+        await write(certificates.record_issued, HOST, "chain", "key", expires_at, clock.now(), clock.now())
+        for told, pause in (("60", HOUR), ("10800", 3 * HOUR), ("864000", DAY)):
+            problem = json.dumps({"type": acme.RATE_LIMITED, "detail": "too many orders"}).encode()
+            liar = Liar({"/orders": Fetched(429, problem, {"retry-after": told, "replay-nonce": "n"})})
+            due = await read(certificates.find_due, clock.now())
+            assert due is not None
+            assert not await obtain(resources, liar, due, certificates.HTTP_01, publish)
+            (stored,) = await read(certificates.list_all)
+            assert (stored.chain, stored.key, stored.expires_at) == ("chain", "key", expires_at)
+            assert stored.error == "The authority answers 429: too many orders"
+            assert stored.due_at == clock.now() + pause
+            clock.turn(pause)
+        await happened(server, ["certificate.failed"])
 
 
 BYTES = [

@@ -190,7 +190,7 @@ class SetupSteps:
     def _check_reach(self, config: Config) -> None:
         addresses = (self._address,) if self._address else ()
         reverse = run(with_resolver(lambda r: server_checks.check_reverse_names(r, config.domain, addresses)))
-        incoming = run(server_checks.check_port_in(config.domain, addresses, config.smtp.port))
+        incoming = run(server_checks.check_port_in(config.domain, addresses))
         for each in (reverse, incoming):
             self.findings.append(to_finding(each))
 
