@@ -91,6 +91,7 @@ class Config(Struct, frozen=True):
     clamd: str  # host:port, or unix: and a path; "" for none
     clamd_wait: int  # how many seconds an email waits for it
     judge_url: str  # asked about received mail; "" for none
+    mcp_events: bool | None  # MCP Events are offered; a young proposal
     otel_url: str  # the collector that gets spans; "" for none
     judge_key: str
     judge_model: str
@@ -325,6 +326,7 @@ SETTINGS = (
     Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", read.text, "Client id at that provider."),
     Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", read.text, "Its secret."),
     Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Role of people not invited."),
+    Setting("POSTROOM_MCP_EVENTS", "mcp_events", "off", read.switch, "on or off: subscriptions by MCP."),
     Setting("POSTROOM_OTEL", "otel_url", "", read.collector_url, "A collector of OpenTelemetry (OTLP)."),
     Setting("POSTROOM_CLAMD", "clamd", "", read.clamd, "Looks for malware: host:port or unix:/path."),
     Setting("POSTROOM_CLAMD_WAIT", "clamd_wait", "0", read.number(0, 86_400), "Seconds to wait for it."),

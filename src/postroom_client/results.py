@@ -418,6 +418,9 @@ class ListedWebhook(Struct, rename="camel", frozen=True):
     enabled: bool = False
     disabled_reason: str | None = None
     created_at: datetime | None = None
+    query: str = ""
+    expires_at: datetime | None = None
+    format: str = ""
     secret: str | None = None
 
 

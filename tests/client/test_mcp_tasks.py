@@ -34,7 +34,7 @@ async def ask(
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": VERSION,
         "Mcp-Method": method,
-        "Mcp-Name": params.get("name") or params.get("taskId") or "",
+        "Mcp-Name": params.get("name") or params.get("taskId") or params.get("uri") or "",
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
     headers = {name: value for name, value in headers.items() if value}

@@ -164,6 +164,19 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         30 * DAY,
     ),
     "writers": ({"name": "Ann", "person": "usr"}, "thread_id", "until_at", 0),
+    "webhooks": (
+        {
+            "account_id": "acc",
+            "url": "https://example.com/hook",
+            "event_types": "message.received",
+            "secret": "s",
+            "enabled": 1,
+            "created_at": 0,
+        },
+        "owner",
+        "expires_at",
+        0,
+    ),
     "file_links": (
         {
             "kind": "upload",

@@ -412,6 +412,9 @@ export interface ListedWebhook {
   enabled: boolean;
   disabledReason: string | null;
   createdAt: string;
+  query: string;
+  expiresAt: string | null;
+  format: string;
   secret?: string;
 }
 
@@ -1927,6 +1930,14 @@ export interface NewListedWebhook {
   headers?: Record<string, string>;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
   clientId?: string | null;
+  /** Only events of messages that this search matches. */
+  query?: string;
+  /** It ends after so many seconds; null: never. */
+  ttlSeconds?: number | null;
+  /** A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes. */
+  secret?: string | null;
+  /** mcp: as MCP Events say; disabled until its endpoint has answered a test. */
+  format?: "event" | "mcp";
 }
 
 export interface ListedWebhookChange {
@@ -1942,6 +1953,12 @@ export interface ListedWebhookChange {
   headers?: Record<string, string>;
   /** true: it is enabled again. */
   enabled?: boolean;
+  /** Only events of messages that this search matches. */
+  query?: string;
+  /** It ends after so many seconds; null: never. */
+  ttlSeconds?: number | null;
+  /** A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes. */
+  secret?: string;
 }
 
 export interface RetryFailed {

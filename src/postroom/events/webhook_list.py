@@ -17,7 +17,7 @@ OURS = frozenset(
     """
     content-type content-length content-encoding transfer-encoding host connection
     user-agent x-timestamp x-signature x-event-id webhook-id webhook-timestamp
-    webhook-signature svix-id svix-timestamp svix-signature
+    webhook-signature x-mcp-subscription-id traceparent svix-id svix-timestamp svix-signature
     expect upgrade te trailer keep-alive
     """.split()
 )
@@ -52,6 +52,7 @@ def put(tx: Tx, webhook: Webhook) -> None:
     tx.run(
         "update webhooks set url = :url, event_types = :event_types, client_id = :client_id,"
         " inbox_ids = :inbox_ids, pod_ids = :pod_ids, headers = :headers, vocabulary = :vocabulary,"
+        " query = :query, expires_at = :expires_at,"
         " enabled = :enabled, disabled_reason = :disabled_reason, failing_since = :failing_since"
         " where owner = :owner",
         owner=webhook.owner,

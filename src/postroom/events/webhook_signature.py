@@ -8,6 +8,7 @@ import secrets
 
 STANDARD_PREFIX = "whsec_"
 SECRET_BYTES = 32
+FEWEST_BYTES, MOST_BYTES = 24, 64
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
@@ -32,6 +33,11 @@ def standard_headers(secret: str, event_id: str, timestamp: int, body: bytes) ->
         "webhook-timestamp": str(timestamp),
         "webhook-signature": f"v1,{signature}",
     }
+
+
+def is_standard(secret: str) -> bool:
+    """Whether it is one of Standard Webhooks, of a length that they recommend."""
+    return FEWEST_BYTES <= len(_standard_key(secret)) <= MOST_BYTES
 
 
 def _standard_key(secret: str) -> bytes:

@@ -21,6 +21,7 @@ from postroom.storage.database import Row, Tx, insert_item, item_from_row
 PREVIOUS_SECRET_LIFETIME = DAY
 GIVE_UP_AFTER = 5 * DAY
 DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
+MCP = "mcp"
 
 
 class Webhook(Struct, frozen=True):
@@ -43,6 +44,10 @@ class Webhook(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     is_listed: bool = False
     vocabulary: tuple[str, ...] = ()  # kinds of events of the /v0 interface, sent instead of ours
+    query: str = ""  # a search that the message of an event must match
+    expires_at: int | None = None
+    form: str = ""  # MCP: the form of MCP Events, and active once its endpoint has agreed
+    key_id: str | None = None  # it ends with this key
 
     @classmethod
     def from_row(cls, row: Row) -> "Webhook":
@@ -162,11 +167,27 @@ def changeable(webhook: Webhook) -> dict[str, object]:
         "pod_ids": " ".join(webhook.pod_ids),
         "headers": msgspec.json.encode(dict(webhook.headers)).decode(),
         "vocabulary": " ".join(webhook.vocabulary),
+        "query": webhook.query,
+        "expires_at": webhook.expires_at,
     }
 
 
 def remove(tx: Tx, owner: str) -> bool:
     return tx.run("delete from webhooks where owner = :owner", owner=owner) == 1
+
+
+def set_secret(tx: Tx, webhook: Webhook, secret: str, now: int) -> None:
+    """The old secret stays valid for a day."""
+    if secret == webhook.secret:
+        return
+    tx.run(
+        "update webhooks set secret = :secret, previous_secret = :previous, previous_until = :until"
+        " where owner = :owner",
+        secret=secret,
+        previous=webhook.secret,
+        until=now + PREVIOUS_SECRET_LIFETIME,
+        owner=webhook.owner,
+    )
 
 
 def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:

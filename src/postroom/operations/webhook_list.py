@@ -1,7 +1,7 @@
 """Operations on the list of webhooks: several endpoints, each for some inboxes, pods and kinds of events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
@@ -10,17 +10,24 @@ from postroom import ids, limits
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
+from postroom.clock import SECOND
+from postroom.config import Config
 from postroom.errors import BadRequest, NotFound
 from postroom.events import webhook_list, webhooks
-from postroom.events.webhook_signature import new_secret
+from postroom.events.webhook_signature import is_standard, new_secret
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mailbox import inboxes
+from postroom.mailbox.search import message_search
 from postroom.operations import client_ids
 from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.operations.webhooks import EventType, WebhookSecret
 from postroom.storage.database import Tx
 
 HIDDEN = "***"
+EVENT = "event"
+UNVERIFIED = "Its endpoint has not answered a test yet."
+MOST_QUERY = 1000
+LONGEST_SECONDS = 366 * 24 * 3600
 MOST_PLACES = 100
 
 Url = Annotated[str, Meta(description="Where to post events.", examples=["https://example.com/hooks/mail"])]
@@ -40,6 +47,21 @@ Headers = Annotated[
 ]
 
 
+Search = Annotated[
+    str, Meta(max_length=MOST_QUERY, description="Only events of messages that this search matches.")
+]
+TtlSeconds = Annotated[
+    int, Meta(ge=1, le=LONGEST_SECONDS, description="It ends after so many seconds; null: never.")
+]
+GivenSecret = Annotated[
+    str, Meta(max_length=200, description="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes.")
+]
+Format = Annotated[
+    Literal["event", "mcp"],
+    Meta(description="mcp: as MCP Events say; disabled until its endpoint has answered a test."),
+]
+
+
 class NewListedWebhook(Struct, rename="camel", frozen=True):
     url: Url
     event_types: EventTypes | None = None
@@ -47,6 +69,10 @@ class NewListedWebhook(Struct, rename="camel", frozen=True):
     pod_ids: PodIds = []
     headers: Headers = {}
     client_id: OwnId | None = None
+    query: Search = ""
+    ttl_seconds: TtlSeconds | None = None
+    secret: GivenSecret | None = None
+    format: Format = "event"
 
 
 class ListedWebhookChange(Struct, rename="camel", frozen=True):
@@ -56,6 +82,9 @@ class ListedWebhookChange(Struct, rename="camel", frozen=True):
     pod_ids: PodIds | UnsetType = UNSET
     headers: Headers | UnsetType = UNSET
     enabled: Annotated[bool, Meta(description="true: it is enabled again.")] | UnsetType = UNSET
+    query: Search | UnsetType = UNSET
+    ttl_seconds: TtlSeconds | UnsetType | None = UNSET
+    secret: GivenSecret | UnsetType = UNSET
 
 
 class ListedWebhook(Struct, rename="camel", frozen=True):
@@ -71,12 +100,15 @@ class ListedWebhook(Struct, rename="camel", frozen=True):
     enabled: bool
     disabled_reason: str | None
     created_at: Timestamp
+    query: str
+    expires_at: Timestamp | None
+    format: str
     secret: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "ListedWebhook":
-        headers = dict.fromkeys(webhook.headers, HIDDEN)
-        return show_item(cls, webhook, id=webhook.owner, headers=headers, secret=secret)
+        headers, form = dict.fromkeys(webhook.headers, HIDDEN), webhook.form or EVENT
+        return show_item(cls, webhook, id=webhook.owner, headers=headers, format=form, secret=secret)
 
 
 class ListedWebhookPage(Struct, frozen=True):
@@ -84,7 +116,7 @@ class ListedWebhookPage(Struct, frozen=True):
     total: int
 
 
-def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> ListedWebhook:
+def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, config: Config, now: int) -> ListedWebhook:
     """Add a webhook to the list; its secret is shown once"""
     accounts.lock(tx, caller.account_id)
     client_ids.require_valid(body.client_id)
@@ -92,16 +124,19 @@ def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> 
     if known is not None:
         raise AlreadyThere(ListedWebhook.of(known))
     inbox_ids = require_inboxes(tx, caller, body.inbox_ids)
+    is_mcp = body.format == webhooks.MCP
+    if is_mcp and not config.mcp_events:
+        raise BadRequest("format mcp needs POSTROOM_MCP_EVENTS=on at the server.", field="format")
     webhook = webhooks.Webhook(
         owner=ids.new(ids.WEBHOOK, now),
         account_id=caller.account_id,
         url=body.url,
         event_types=tuple(body.event_types or webhooks.DEFAULT_EVENT_TYPES),
-        secret=new_secret(),
+        secret=require_secret(body.secret) or new_secret(),
         previous_secret=None,
         previous_until=None,
-        enabled=True,
-        disabled_reason=None,
+        enabled=not is_mcp,
+        disabled_reason=UNVERIFIED if is_mcp else None,
         failing_since=None,
         created_at=now,
         client_id=body.client_id,
@@ -109,10 +144,40 @@ def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> 
         pod_ids=pods_of(caller.scope, inbox_ids, require_pods(tx, caller, body.pod_ids)),
         headers=body.headers,
         is_listed=True,
+        query=require_query(body.query),
+        expires_at=end_of(body.ttl_seconds, now),
+        form=webhooks.MCP if is_mcp else "",
+        key_id=caller.key_id if is_mcp else None,
     )
     webhook_list.add(tx, webhook)
     audit.record_by(tx, caller, "webhook.created", webhook.owner, now, after=ListedWebhook.of(webhook))
     return ListedWebhook.of(webhook, webhook.secret)
+
+
+def require_query(query: str) -> str:
+    if "\0" in query:  # PostgreSQL cannot keep a NUL
+        raise BadRequest("query must not contain a NUL character.", field="query")
+    if query:
+        message_search.parse(query, "query")
+    return query
+
+
+def end_of(ttl_seconds: int | None, now: int) -> int | None:
+    return None if ttl_seconds is None else now + ttl_seconds * SECOND
+
+
+def require_secret(secret: str | None) -> str | None:
+    if secret is not None and not is_standard(secret):
+        raise BadRequest(
+            "secret must be whsec_ followed by the base64 of 24 to 64 random bytes.", field="secret"
+        )
+    return secret
+
+
+def activate(tx: Tx, place: Scope, webhook_id: str) -> None:
+    """Its endpoint has agreed to get events."""
+    webhook = get_of(tx, place, webhook_id)
+    webhook_list.put(tx, replace(webhook, enabled=True, disabled_reason=None, failing_since=None))
 
 
 def require_inboxes(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
@@ -192,7 +257,17 @@ def change_webhook(
         changed = replace(changed, headers=unhidden(body.headers, webhook.headers))
     if body.enabled is not UNSET:
         reason = None if body.enabled else "It was disabled by hand."
+        if body.enabled and webhook.disabled_reason == UNVERIFIED:
+            raise BadRequest("Its endpoint has not agreed yet: test the webhook.", field="enabled")
         changed = replace(changed, enabled=body.enabled, disabled_reason=reason, failing_since=None)
+    if body.query is not UNSET:
+        changed = replace(changed, query=require_query(body.query))
+    if body.ttl_seconds is not UNSET:
+        changed = replace(changed, expires_at=end_of(body.ttl_seconds, now))
+    if body.secret is not UNSET:
+        webhooks.set_secret(tx, webhook, require_secret(body.secret) or webhook.secret, now)
+    if webhook.form == webhooks.MCP and changed.url != webhook.url:
+        changed = replace(changed, enabled=False, disabled_reason=UNVERIFIED)
     webhook_list.put(tx, changed)
     before, after = ListedWebhook.of(webhook), ListedWebhook.of(changed)
     audit.record_by(tx, caller, "webhook.changed", webhook_id, now, before=before, after=after)

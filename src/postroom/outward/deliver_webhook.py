@@ -11,7 +11,7 @@ from postroom.events.event_log import Event
 from postroom.events.payload import traceparent_of
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
-from postroom.outward import spans
+from postroom.outward import mcp_event, spans, webhook_filter
 from postroom.outward.courier import DeliveryError, WebhookCourier, to_outcome
 from postroom.processes import process_metrics
 from postroom.queue import deliveries, outcomes
@@ -32,6 +32,10 @@ async def deliver_webhook(
     webhook = await resources.db.read(webhooks.find, delivery.webhook_owner or "")
     if event is None or webhook is None or not (webhook.enabled or delivery.is_replay):
         await resources.db.write(give_up, delivery, resources.now())
+        return
+    may_end = webhook.expires_at is not None or webhook.key_id is not None
+    if may_end and await resources.db.read(webhook_filter.is_over, webhook, resources.now()):
+        await resources.db.write(end_subscription, delivery, webhook, resources.now())
         return
     outcome = await try_to_post(resources, courier, webhook, event)
     tried = TriedDelivery(delivery, outcome)
@@ -54,6 +58,11 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
     """Writes an outcome that an earlier run left."""
     webhook = await resources.db.read(webhooks.find, tried.delivery.webhook_owner or "")
     return await write(resources, tried, webhook)
+
+
+def end_subscription(tx: Tx, delivery: Delivery, webhook: Webhook, now: int) -> None:
+    webhooks.remove(tx, webhook.owner)
+    give_up(tx, delivery, now)
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
@@ -88,17 +97,26 @@ async def post(
         webhook = replace(
             webhook, headers={**webhook.headers, "traceparent": traces.write(traced[0], own or traced[1])}
         )
+    if webhook.query and not await resources.db.read(webhook_filter.matches, webhook, event):
+        return nothing_to_say("Its search does not match.", resources.now())
+    if webhook.form == webhooks.MCP:
+        webhook = replace(webhook, headers={**webhook.headers, **mcp_event.headers(webhook)})
+        return await post_body(resources, courier, webhook, event.id, mcp_event.write(event))
     if not webhook.vocabulary or not event.message_id:  # a test event has no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
     render, now = resources.event_translation.render, resources.now()
     assert render is not None
     told = await resources.db.read(render, event, webhook.vocabulary, resources.config.base_url, now)
-    outcome = Outcome(code=None, text="Nothing is told of it.", milliseconds=0, ended_at=now, is_success=True)
+    outcome = nothing_to_say("Nothing is told of it.", now)
     for event_id, body in told:
         outcome = await post_body(resources, courier, webhook, event_id, body)
         if not outcome.is_success:
             return outcome
     return outcome
+
+
+def nothing_to_say(why: str, now: int) -> Outcome:
+    return Outcome(code=None, text=why, milliseconds=0, ended_at=now, is_success=True)
 
 
 async def post_body(

@@ -51,6 +51,7 @@ EXPIRING = (
     ("tool_calls", "key_id, minute, tool, inbox_id, outcome", "called_at", tool_calls.LIFETIME),
     ("file_links", "id", "expires_at", 0),
     ("writers", "thread_id, person", "until_at", 0),
+    ("webhooks", "owner", "expires_at", 0),
     ("shown_links", "token_hash", "shown_at", audit.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("rule_matches", "rule_id, message_id", "matched_at", EVENT_LIFETIME),

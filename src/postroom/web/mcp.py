@@ -123,7 +123,7 @@ class McpDoor:
             if (names, more, is_text) not in self._servers:
                 if len(self._servers) >= MOST_SERVERS:
                     del self._servers[next(iter(self._servers))]
-                made = await pools.ONCE.run(build, self._app, self._config.base_url, names, more, is_text)
+                made = await pools.ONCE.run(build, self._app, self._config, names, more, is_text)
                 self._servers[names, more, is_text] = made
         return self._servers[names, more, is_text]
 
@@ -142,12 +142,13 @@ def offered(caller: Caller, sets: str) -> tuple[str, ...]:
         raise BadRequest(str(error), field="tools") from None
 
 
-def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_text: bool) -> "MCPServer":
+def build(app: ASGIApp, config: Config, names: tuple[str, ...], more: str, is_text: bool) -> "MCPServer":
     import httpx2
 
     from postroom_client.mcp import api_caller, server
 
     logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
+    base_url = config.base_url
     inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(narrowed(app)), base_url=base_url)
 
     def caller_of(ctx: "ServerRequestContext[Any, Any]") -> api_caller.Caller:
@@ -158,7 +159,7 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_tex
         carrier = Inside(inside, bearer_token(request), narrowing)
         return api_caller.Caller(carrier, narrowing.inbox_id, base_url)
 
-    return server.build(caller_of, names, more, is_text)
+    return server.build(caller_of, names, more, is_text, bool(config.mcp_events))
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:

@@ -1845,6 +1845,10 @@ def create_webhook(
     pod_ids: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
     client_id: str | None = None,
+    query: str = "",
+    ttl_seconds: int | None = None,
+    secret: str | None = None,
+    format: Literal["event", "mcp"] = "event",
 ) -> Call[ListedWebhook]:
     """Add a webhook to the list; its secret is shown once."""
     return Call(
@@ -1858,6 +1862,10 @@ def create_webhook(
             podIds=repeated(pod_ids) or None,
             headers=headers,
             clientId=client_id,
+            query=unless(query, ""),
+            ttlSeconds=ttl_seconds,
+            secret=secret,
+            format=unless(format, "event"),
         ),
         is_repeatable=False,
     )
@@ -1887,6 +1895,9 @@ def update_webhook(
     pod_ids: Sequence[str] | None = None,
     headers: Mapping[str, str] | None = None,
     enabled: bool | None = None,
+    query: str | None = None,
+    ttl_seconds: int | UnsetType | None = UNSET,
+    secret: str | None = None,
 ) -> Call[ListedWebhook]:
     """Change a webhook of the list; what is given replaces what was there."""
     return Call(
@@ -1900,7 +1911,10 @@ def update_webhook(
             podIds=repeated(pod_ids),
             headers=headers,
             enabled=enabled,
-        ),
+            query=query,
+            secret=secret,
+        )
+        | changes(ttlSeconds=ttl_seconds),
     )
 
 

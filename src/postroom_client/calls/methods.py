@@ -1693,6 +1693,10 @@ class BlockingMethods(Protocol):
         pod_ids: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
         client_id: str | None = None,
+        query: str = "",
+        ttl_seconds: int | None = None,
+        secret: str | None = None,
+        format: Literal["event", "mcp"] = "event",
     ) -> ListedWebhook:
         """Add a webhook to the list; its secret is shown once."""
         return self.run(
@@ -1703,6 +1707,10 @@ class BlockingMethods(Protocol):
                 pod_ids=pod_ids,
                 headers=headers,
                 client_id=client_id,
+                query=query,
+                ttl_seconds=ttl_seconds,
+                secret=secret,
+                format=format,
             )
         )
 
@@ -1728,6 +1736,9 @@ class BlockingMethods(Protocol):
         pod_ids: Sequence[str] | None = None,
         headers: Mapping[str, str] | None = None,
         enabled: bool | None = None,
+        query: str | None = None,
+        ttl_seconds: int | UnsetType | None = UNSET,
+        secret: str | None = None,
     ) -> ListedWebhook:
         """Change a webhook of the list; what is given replaces what was there."""
         return self.run(
@@ -1739,6 +1750,9 @@ class BlockingMethods(Protocol):
                 pod_ids=pod_ids,
                 headers=headers,
                 enabled=enabled,
+                query=query,
+                ttl_seconds=ttl_seconds,
+                secret=secret,
             )
         )
 
@@ -3791,6 +3805,10 @@ class AwaitedMethods(Protocol):
         pod_ids: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
         client_id: str | None = None,
+        query: str = "",
+        ttl_seconds: int | None = None,
+        secret: str | None = None,
+        format: Literal["event", "mcp"] = "event",
     ) -> ListedWebhook:
         """Add a webhook to the list; its secret is shown once."""
         return await self.run(
@@ -3801,6 +3819,10 @@ class AwaitedMethods(Protocol):
                 pod_ids=pod_ids,
                 headers=headers,
                 client_id=client_id,
+                query=query,
+                ttl_seconds=ttl_seconds,
+                secret=secret,
+                format=format,
             )
         )
 
@@ -3826,6 +3848,9 @@ class AwaitedMethods(Protocol):
         pod_ids: Sequence[str] | None = None,
         headers: Mapping[str, str] | None = None,
         enabled: bool | None = None,
+        query: str | None = None,
+        ttl_seconds: int | UnsetType | None = UNSET,
+        secret: str | None = None,
     ) -> ListedWebhook:
         """Change a webhook of the list; what is given replaces what was there."""
         return await self.run(
@@ -3837,6 +3862,9 @@ class AwaitedMethods(Protocol):
                 pod_ids=pod_ids,
                 headers=headers,
                 enabled=enabled,
+                query=query,
+                ttl_seconds=ttl_seconds,
+                secret=secret,
             )
         )
 

@@ -1336,6 +1336,22 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="An id of your own: the same one again returns what is there (200), unchanged.",
         ),
+        Parameter("query", "text", help="Only events of messages that this search matches."),
+        Parameter(
+            "ttl_seconds",
+            "integer",
+            help="It ends after so many seconds; null: never.",
+            minimum=1,
+            maximum=31622400,
+        ),
+        Parameter("secret", "text", help="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes."),
+        Parameter(
+            "format",
+            "choice",
+            help="mcp: as MCP Events say; disabled until its endpoint has answered a test.",
+            default="event",
+            choices=("event", "mcp"),
+        ),
     ),
     "list_webhooks": (
         Parameter(
@@ -1356,6 +1372,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_ids", "texts", help="Only of these pods; without pods and inboxes, all."),
         Parameter("headers", "pairs", help="Header fields to add; shown as ***, and *** keeps the value."),
         Parameter("enabled", "switch", help="true: it is enabled again."),
+        Parameter("query", "text", help="Only events of messages that this search matches."),
+        Parameter(
+            "ttl_seconds",
+            "integer",
+            help="It ends after so many seconds; null: never.",
+            minimum=1,
+            maximum=31622400,
+            clears=True,
+        ),
+        Parameter("secret", "text", help="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes."),
     ),
     "delete_listed_webhook": (
         Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),

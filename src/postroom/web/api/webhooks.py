@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.clock import to_iso
@@ -20,7 +21,9 @@ from postroom.operations import webhooks
 from postroom.operations.inboxes import InboxChange, NewInbox
 from postroom.operations.notifications import NotificationsBody
 from postroom.operations.webhooks import Retried, RetryFailed, WebhookTest
-from postroom.outward.deliver_webhook import post
+from postroom.outward import mcp_event
+from postroom.outward.deliver_webhook import post, post_body
+from postroom.queue.outcomes import Outcome
 from postroom.resources import Resources
 from postroom.web.call import Call
 from postroom_mail.authentication.lookup import DnsTemporary
@@ -66,7 +69,33 @@ async def test_inbox_webhook(call: Call, inbox_id: str) -> WebhookTest:
 
 async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
     """Post a signed test event to a webhook of the list now"""
-    return await post_test(call, await call.resources.db.read(listed.get_of, call.scope, webhook_id))
+    webhook = await call.resources.db.read(listed.get_of, call.scope, webhook_id)
+    if webhook.form == stored.MCP:
+        return await ask_endpoint(call, webhook)
+    return await post_test(call, webhook)
+
+
+async def ask_endpoint(call: Call, webhook: stored.Webhook) -> WebhookTest:
+    """The endpoint of a subscription gets events once it has echoed a challenge."""
+    verification_id, challenge, body = mcp_event.new_challenge()
+    webhook = replace(webhook, headers={**webhook.headers, **mcp_event.headers(webhook)})
+    outcome = await post_body(call.resources, call.webhook_courier, webhook, verification_id, body)
+    if not outcome.is_success or not mcp_event.agrees(outcome.text, challenge):
+        raise WebhookFailed(
+            "The endpoint did not answer with the challenge.",
+            status=outcome.code,
+            milliseconds=outcome.milliseconds,
+            reason=failure_of(outcome),
+        )
+    await call.resources.db.write(listed.activate, call.scope, webhook.owner)
+    return WebhookTest(ok=True, status=outcome.code or 0, milliseconds=outcome.milliseconds)
+
+
+def failure_of(outcome: Outcome) -> str:
+    """A category, never what the endpoint said."""
+    if outcome.is_success:
+        return "challenge_failed"
+    return "unreachable" if outcome.code is None else f"http_{outcome.code // 100}xx"
 
 
 async def post_test(call: Call, webhook: stored.Webhook | None) -> WebhookTest:

@@ -9,6 +9,7 @@ from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
+from postroom.config import Config
 from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook
 from postroom.fields import Cursor
@@ -41,7 +42,7 @@ def show(tx: Tx, webhook: Webhook) -> shapes.Page:
 
 
 def create_webhook(
-    tx: Tx, caller: Caller, place: Scope, body: setup_shapes.NewWebhook, now: int
+    tx: Tx, caller: Caller, place: Scope, body: setup_shapes.NewWebhook, config: Config, now: int
 ) -> shapes.Page:
     """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
@@ -59,7 +60,7 @@ def create_webhook(
         headers=body.headers or {},
         client_id=body.client_id,
     )
-    made = verbs.create_webhook(tx, caller, new, now)
+    made = verbs.create_webhook(tx, caller, new, config, now)
     return put_words(tx, caller, made.id, body.event_types)
 
 
