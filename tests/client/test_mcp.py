@@ -49,6 +49,7 @@ TOOLS = {
     "read_message",
     "create_file_link",
 }
+CALENDAR = {"agenda", "find_times", "create_event", "answer_invitation"}
 SETUP = {"auth_me", "list_inboxes", "create_inbox", "create_key_for_inbox", "check_domain"}
 FENCE = re.compile(
     r"^(?:Judged [^\n]*\n)?\[untrusted (?P<mark>[0-9a-f]{16})\]\n(?P<text>.*)\n\[end (?P=mark)\]$", re.DOTALL
@@ -513,6 +514,31 @@ async def test_an_answer_is_text_and_structured_and_faults_are_told_in_the_tool_
         refused = await agent.fail("create_inbox", mailbox_name="no such name")
         assert "mailbox_name" in refused
         assert "mailboxName" not in refused
+
+
+@transports
+async def test_an_agent_keeps_its_calendar_beside_its_mail(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox, other = new_inbox(), new_inbox()
+    moment = {"since": "2027-02-01T00:00:00Z", "until": "2027-02-02T00:00:00Z"}
+    async with connect(live, sets="mail,calendar") as agent:
+        listed = (await agent.client.list_tools()).tools
+        assert {tool.name for tool in listed} == TOOLS | CALENDAR
+        assert len(tools_as_sent([tool for tool in listed if tool.name in CALENDAR])) <= 5_000
+        times = {"start": "2027-02-01T10:00:00", "end": "2027-02-01T11:00:00", "inbox_id": inbox.id}
+        made = await agent.call("create_event", summary="Review", attendees=[other.address], **times)
+        assert made["own_response"] is None
+        assert "slot_taken" in await agent.fail("create_event", summary="Too late", **times)
+        while not (found := await agent.call("agenda", inbox_id=other.id, **moment))["events"]:
+            await asyncio.sleep(0.05)
+        (event,) = found["events"]
+        assert "Summary: Review" in unfenced(event["content"])
+        answered = await agent.call("answer_invitation", event_id=event["event_id"], response="accepted")
+        assert answered["own_response"] == "accepted"
+        both = {"inbox_ids": [inbox.id, other.address], "duration_minutes": 60, "limit": 2}
+        slots = (await agent.call("find_times", **both, **moment))["slots"]
+        assert [each["start"][11:16] for each in slots] == ["09:00", "11:00"]
 
 
 @transports

@@ -27,7 +27,9 @@ def print_manifest(kind: str, base_url: str) -> None:
 def mcp(
     context: CommandContext,
     text: Annotated[bool, typer.Option("--text", help="Answer with text only.")] = False,
-    tools: Annotated[str, typer.Option("--tools", help="Sets of tools to offer: mail, setup.")] = "mail",
+    tools: Annotated[
+        str, typer.Option("--tools", help="Sets of tools to offer: mail, setup, calendar.")
+    ] = "mail",
     manifest: Annotated[
         str,
         typer.Option(

@@ -21,6 +21,7 @@ from postroom_client.mcp.approval_card import ApprovalCard, tool_meta
 from postroom_client.mcp.events import EventSubscriptions
 from postroom_client.mcp.files import FileTools
 from postroom_client.mcp.reading import Tools
+from postroom_client.mcp.scheduling import SchedulingTools
 from postroom_client.mcp.setting_up import SettingUpTools
 from postroom_client.mcp.skills import MailSkill
 from postroom_client.mcp.tasks import HeldSends
@@ -54,7 +55,7 @@ def _hints(
 
 LOOKS, READS_MAIL = _hints(reads=True), _hints(reads=True, is_mail=True)
 ADDS, SENDS = _hints(), _hints(is_mail=True)
-GROUPS = (Tools, WritingTools, FileTools, SettingUpTools)
+GROUPS = (Tools, WritingTools, FileTools, SettingUpTools, SchedulingTools)
 READ, WRITE, MANAGE = frozenset({"read"}), frozenset({"draft", "send"}), frozenset({"manage"})
 # The hints of each tool, and sets of permissions: a key must have one of each set.
 TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
@@ -81,15 +82,21 @@ TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
     "get_attachment_text": (READS_MAIL, (READ,)),
     "read_message": (READS_MAIL, (READ,)),
     "create_file_link": (ADDS, (WRITE,)),
+    "agenda": (READS_MAIL, (READ,)),
+    "find_times": (LOOKS, (READ,)),
+    "create_event": (SENDS, (WRITE,)),
+    "answer_invitation": (SENDS, (WRITE,)),
     "create_key_for_inbox": (ADDS, (MANAGE,)),
     "check_domain": (LOOKS, (MANAGE,)),
 }
 MAIL = "mail"
 _SETTING_UP = ("create_key_for_inbox", "check_domain")
+_CALENDAR = ("agenda", "find_times", "create_event", "answer_invitation")
 # What `?tools=` and `--tools` name. The first is the default: at most 26 tools in 14 kB.
 SETS: dict[str, tuple[str, ...]] = {
-    MAIL: tuple(name for name in TOOLS if name not in _SETTING_UP),
+    MAIL: tuple(name for name in TOOLS if name not in (*_SETTING_UP, *_CALENDAR)),
     "setup": ("auth_me", "list_inboxes", "create_inbox", *_SETTING_UP),
+    "calendar": _CALENDAR,
 }
 
 
