@@ -47,6 +47,7 @@ WAYS = [
     ways_out.by_forward,
     ways_out.by_answer,
     ways_out.by_invitation,
+    ways_out.by_calendar_event,
 ]
 
 

@@ -218,3 +218,29 @@ async def by_invitation(server: Server, inbox_id: str, number: int) -> str | Non
         "timeZone": "Europe/Berlin",
     }
     return _id(await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers=_key()))
+
+
+async def by_calendar_event(server: Server, inbox_id: str, number: int) -> str | None:
+    """The hostile texts are those of an event in the calendar: invited, and every other one changed."""
+    fields = order(number).fields
+    event = {
+        "inboxId": inbox_id,
+        "summary": fields["subject"][:200],
+        "description": fields["body"][:20_000],
+        "location": fields["subject"][-100:],
+        "start": "2026-11-20T15:00:00",
+        "end": "2026-11-20T16:30:00",
+        "timeZone": "Europe/Berlin",
+        "recurrence": ["RRULE:FREQ=WEEKLY;COUNT=3"],
+        "attendees": [{"address": RECIPIENT, "name": fields["subject"][:50]}],
+        "allowOverlap": True,
+    }
+    made = await server.api.post("/v1/calendar-events", json=event, headers=_key())
+    if made.status_code == 201 and number % 2:
+        one = {"scope": "this", "recurrenceId": "2026-11-27T15:00:00+01:00"}
+        path = f"/v1/calendar-events/{made.json()['id']}"
+        made = await server.api.patch(path, params=one, json={"location": "Room 2"}, headers=_key())
+    if made.status_code in (200, 201):
+        message_id: str = made.json()["messageId"]
+        return message_id
+    return _id(made)
