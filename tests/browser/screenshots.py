@@ -55,6 +55,7 @@ def pages(running: House) -> dict[str, str]:
     found |= {name: f"/app/settings/{name}" for name in SETTINGS}
     found |= {name: f"/app/operator/{name}" for name in OPERATOR}
     found["search"] = "/app/search?q=export"
+    found |= {"contacts": "/app/contacts", "contact": "/app/contact?address=maya@nordlight.example"}
     support = next(
         each["id"]
         for each in running.api.get("/v1/inboxes").json()["data"]

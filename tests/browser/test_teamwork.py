@@ -68,7 +68,7 @@ def test_a_thread_is_assigned_snoozed_and_done_and_leaves_the_list_until_it_is_r
     page.get_by_label("Assignee").select_option(label="Mia (you)")
     expect(page.get_by_text("Assigned to Mia.")).to_be_visible()
     page.goto(here)
-    page.get_by_role("link", name="Mine").click()
+    page.get_by_role("link", name="Mine", exact=True).click()
     expect(page.locator("[data-row]")).to_have_count(1)
     expect(page.locator("[data-row]", has_text="Refund").get_by_title("Assigned to Mia")).to_be_visible()
     open_thread(page, "Refund")
@@ -144,6 +144,31 @@ def test_two_who_answer_one_thread_see_each_other_and_the_second_send_asks_once(
     ben.get_by_role("button", name="Send", exact=True).click()
     expect(ben.get_by_text("Sending in 10 seconds.")).to_be_visible()
     assert running.api.get(f"/v1/threads/{thread_id}").json()["messageCount"] == 3
+
+
+def test_a_contact_shows_what_came_and_left_and_stops_email_in_both_directions(
+    running: House, open_page: Open, shared: str
+) -> None:
+    zoe = {"from": "Zoe Lind <zoe@shop.example>", "subject": "Parcel"}
+    running.deliver(letter("Your verification code is 482913.", message_id="<zoe0@x>", **zoe), "team")
+    wait_for(lambda: "Parcel" in threads_of(running, shared))
+    page = open_page("/app/contacts")
+    page.get_by_role("searchbox").fill("zoe")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Zoe Lind").click()
+    expect(page.get_by_role("heading", name="Zoe Lind")).to_be_visible()
+    expect(page.get_by_text("1 received, 0 sent")).to_be_visible()
+    expect(page.get_by_text("482913").first).to_be_visible()
+    expect(page.locator("[data-row]", has_text="Parcel")).to_be_visible()
+    page.get_by_role("button", name="Block", exact=True).click()
+    expect(page.get_by_text("is blocked from now on.")).to_be_visible()
+    page.get_by_role("button", name="Suppress", exact=True).click()
+    expect(page.get_by_role("button", name="Remove suppression")).to_be_visible()
+    assert running.api.get("/v1/contacts/zoe@shop.example").json()["suppressed"] == "manual"
+    page.locator("[data-row]", has_text="Parcel").locator("a").click()
+    page.get_by_role("link", name="Contact", exact=True).click()
+    expect(page.get_by_role("heading", name="Zoe Lind")).to_be_visible()
 
 
 def test_a_chat_gets_the_whole_email_by_choice_and_its_link_needs_a_sign_in(

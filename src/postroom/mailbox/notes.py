@@ -1,5 +1,7 @@
 """Internal notes on threads: read in the dashboard and the API, never sent, quoted, searched or exported."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from postroom import ids
@@ -9,7 +11,7 @@ from postroom.errors import BadRequest, NotFound
 from postroom.limits import NOTES_OF_A_THREAD
 from postroom.mailbox import threads
 from postroom.mailbox.threads import Thread
-from postroom.storage.database import Row, Tx, count, insert_item, item_from_row
+from postroom.storage.database import Row, Tx, all_of, count, insert_item, item_from_row
 
 
 class Note(Struct, frozen=True):
@@ -50,6 +52,18 @@ def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int = 0) -> list[
         id=thread_id,
         limit=limit,
         offset=offset,
+    )
+    return [Note.from_row(row) for row in rows]
+
+
+def list_newest(tx: Tx, thread_ids: Sequence[str], limit: int) -> list[Note]:
+    """The newest notes on any of these threads, newest first."""
+    rows = all_of(
+        tx,
+        "select * from notes where :wanted order by created_at desc, id desc limit :limit",
+        "thread_id",
+        thread_ids,
+        limit=limit,
     )
     return [Note.from_row(row) for row in rows]
 

@@ -127,7 +127,8 @@ def back(context: PageContext, thread_id: str, said: str) -> Response:
 
 
 def person_of(context: PageContext) -> str:
-    return context.session.user_id or context.session.id
+    """Without a user, people are told apart by the name that they gave at sign-in."""
+    return context.session.user_id or context.session.name or context.session.id
 
 
 async def write(context: PageContext, thread_id: str) -> Response:

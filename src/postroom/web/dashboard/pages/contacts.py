@@ -1,0 +1,142 @@
+"""Contacts: who exchanged email with the inboxes, and what is known of one address."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.fields import Offset, ScopeFilter
+from postroom.mailbox import attachments, contacts, documents, thread_parts
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import INBOUND
+from postroom.mailbox.notes import Note, list_newest
+from postroom.operations import contacts as operations
+from postroom.operations import policies, suppressions
+from postroom.operations.contacts import ContactsQuery
+from postroom.operations.notes import may_note
+from postroom.operations.policies import NewRule
+from postroom.operations.suppressions import NewSuppression
+from postroom.web.call import Tx
+from postroom.web.dashboard.display import note_lines
+from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.pages.mail import ThreadRow, rows_of_threads
+from postroom_mail.mime.address import normalize, parse_list
+
+PATH = "/app/contact"
+ROWS = 50
+THREADS, FILES, CODES, NOTES = 20, 20, 10, 20
+MESSAGES = 5  # of each thread, in which files and codes are looked for
+
+
+class ListQuery(Struct, rename="camel", frozen=True):
+    q: str = ""
+    inbox_id: str = ""
+    pod_id: str = ""
+    offset: Offset = 0
+
+
+class AddressQuery(Struct, frozen=True):
+    address: str = ""
+
+
+class AddressForm(Struct, frozen=True):
+    address: str
+
+
+class ContactFile(Struct, frozen=True):
+    file: Attachment
+    message_id: str
+    created_at: str
+
+
+class ContactHistory(Struct, frozen=True):
+    """What the newest threads with an address hold of it."""
+
+    rows: list[ThreadRow]
+    files: list[ContactFile]
+    codes: list[tuple[str, str]]  # a code, and when it came
+    noted: list[tuple[Note, list[note_lines.NoteLine]]]
+
+
+async def show_contacts(context: PageContext, query: ListQuery) -> Response:
+    asked = ContactsQuery(
+        limit=ROWS,
+        offset=query.offset,
+        q=query.q or None,
+        inbox_id=query.inbox_id or None,
+        pod_id=query.pod_id or None,
+    )
+    page = await context.ask(operations.list_contacts, query=asked)
+    return await context.show(
+        "contacts.html",
+        "contacts",
+        title="Contacts",
+        contacts=page["data"],
+        total=page["total"],
+        limit=ROWS,
+        query=query,
+    )
+
+
+async def show_contact(context: PageContext, query: AddressQuery) -> Response:
+    contact = await context.ask(operations.get_contact, address=query.address)
+    return await context.show(
+        "contact.html",
+        "contacts",
+        title=contact["name"] or contact["address"],
+        contact=contact,
+        history=await context.read(read_history, context, contact["address"]),
+    )
+
+
+def read_history(tx: Tx, context: PageContext, address: str) -> ContactHistory:
+    rows = rows_of_threads(tx, context, contacts.list_threads(tx, context.call.scope, address, THREADS))
+    thread_ids = [row.thread.id for row in rows]
+    received = [each for thread_id in thread_ids for each in list_received(tx, thread_id, address)]
+    files = attachments.list_of_messages(tx, [each.id for each in received], with_text=False)
+    noted = list_newest(tx, thread_ids, NOTES) if may_note(context.call.caller) else []
+    return ContactHistory(
+        rows,
+        [ContactFile(file, each.id, each.created_at) for each in received for file in files.get(each.id, ())][
+            :FILES
+        ],
+        [(code, each.created_at) for each in received for code in each.codes][:CODES],
+        [(note, note_lines.read(note.body)) for note in noted],
+    )
+
+
+def list_received(tx: Tx, thread_id: str, address: str) -> list[Document]:
+    """The newest emails of an address in a thread."""
+    newest = thread_parts.list_outlines(tx, thread_id, MESSAGES, 0)
+    found = [documents.decode(each.document) for each in newest if not each.is_imported]
+    return [each for each in found if each.direction == INBOUND and is_from(each, address)]
+
+
+def is_from(document: Document, address: str) -> bool:
+    return any(normalize(each.address) == address for each in parse_list(document.from_addr)[:1])
+
+
+async def block(context: PageContext, body: AddressForm) -> Response:
+    rule = NewRule(type="block", value=body.address, direction="inbound")
+    await context.run(policies.add_policy_rule, query=ScopeFilter(), body=rule)
+    return to_contact(body, f"Email from {body.address} is blocked from now on.")
+
+
+async def allow(context: PageContext, body: AddressForm) -> Response:
+    rule = NewRule(type="allow", value=body.address, direction="inbound")
+    await context.run(policies.add_policy_rule, query=ScopeFilter(), body=rule)
+    return to_contact(body, f"Email from {body.address} is allowed where the policy is an allow list.")
+
+
+async def suppress(context: PageContext, body: AddressForm) -> Response:
+    await context.run(suppressions.add_suppression, body=NewSuppression(body.address))
+    return to_contact(body, f"No email is sent to {body.address}.")
+
+
+async def unsuppress(context: PageContext, body: AddressForm) -> Response:
+    await context.run(suppressions.delete_suppression, address=body.address)
+    return to_contact(body, f"Emails to {body.address} are sent again.")
+
+
+def to_contact(body: AddressForm, said: str) -> Response:
+    return go(link(PATH, address=body.address), said)
