@@ -257,3 +257,28 @@ def test_a_reviewer_decides_by_a_link_that_was_captured(running: House, open_pag
     expect(page.get_by_text("Approved. The email is sent now.")).to_be_visible()
     hold = running.api.get(f"/v1/messages/{message_id}").json()["hold"]
     assert hold["decidedBy"]["id"] == "boss@there.example"
+
+
+def test_two_keys_of_one_name_are_told_apart_and_a_new_email_asks_for_its_inbox_or_takes_the_last(
+    running: House, open_page: Open, support: str
+) -> None:
+    keys = [
+        running.api.post("/v1/api-keys", json={"name": "twin", "inboxId": support}).json()["last4"]
+        for _ in range(2)
+    ]
+    page = open_page("/app/agents")
+    twins = page.get_by_role("row", name="twin")
+    expect(twins).to_have_count(2)
+    for last4 in keys:
+        expect(twins.filter(has_text=last4)).to_have_count(1)
+    other = running.new_inbox("lastly")
+    page.goto(f"{running.base_url}/app/compose")
+    assert page.get_by_label("From").input_value() in ("", support)
+    page.get_by_label("From").select_option(value=other)
+    page.get_by_label("To", exact=True).fill("ann@there.example")
+    page.get_by_label("Subject").fill("Hello")
+    page.get_by_label("Text").fill("Hi.")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_text("Sending in 10 seconds.")).to_be_visible()
+    page.goto(f"{running.base_url}/app/compose")
+    expect(page.get_by_label("From")).to_have_value(other)

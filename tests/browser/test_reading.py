@@ -151,6 +151,23 @@ def test_a_search_stays_beside_what_it_found(running: House, open_page: Open, re
     expect(page.locator(f"[data-row='{found}'] a")).to_be_focused()
 
 
+def test_a_result_says_who_wrote_whether_it_is_unread_and_what_was_found_and_names_no_fields(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = running.new_inbox("seeker")
+    running.deliver(trick().as_bytes(), "seeker")
+    query = {"q": "bank", "inboxId": inbox_id}
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not running.api.get("/v1/search", params=query).json()["data"]:  # the index is a moment behind
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    row = open_page(f"/app/search?{urlencode(query)}").locator("[data-row]")
+    expect(row).to_have_count(1)
+    expect(row).to_have_class("unread")
+    expect(row.locator(".who-wrote")).to_contain_text("Accounts")
+    expect(row.locator(".state")).to_have_text(["malicious"])
+
+
 def test_a_row_names_everyone_in_the_thread_and_new_rows_are_announced_where_one_reads(
     running: House, open_page: Open
 ) -> None:

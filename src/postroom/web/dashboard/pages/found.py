@@ -41,7 +41,7 @@ CATEGORIES = (
     ("Marketing", "category:marketing"),
     ("Bounces", "category:bounce"),
 )
-FILTERS = ("is:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
+FILTERS = ("is:", "assignee:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
     ("invoice from:billing", "a word and a sender"),
     ('"purchase order" -draft', "a phrase, without a word"),
@@ -49,6 +49,8 @@ EXAMPLES = (
     ("in:support after:2026-11-01", "an inbox and a date"),
     ("refund OR return*", "either word, or a prefix"),
     ("is:failed", "emails that failed"),
+    ("assignee:none is:unread", "unread threads that nobody has"),
+    ("is:snoozed OR is:done", "threads set aside or finished"),
     ("is:blocked", "emails that a policy blocked"),
 )
 
