@@ -279,7 +279,7 @@ async def test_a_thread_says_who_its_sender_is_to_the_inbox_and_what_the_agent_g
         assert "This address never wrote to this inbox before." in first
         assert "Writes to this inbox since" in second
         assert "Never verified." in second
-        assert "q=from%3Aalice%40example.com" in second
+        assert "/app/contact?address=alice%40example.com" in second
         agent = (await page.get(f"{paths['One']}&tab=agent")).text
         assert "What the agent gets" in agent
         assert "482913" in agent.partition("What the agent gets")[2]

@@ -135,7 +135,7 @@ async def write(context: PageContext, thread_id: str) -> Response:
     """The page says from time to time that its reply is open, and gets who else writes."""
     name = context.session.name or "Someone"
     names = await context.decide(write_reply, thread_id, person_of(context), name)
-    return await context.show("writers.html", "mail", writing=names)
+    return context.renderer.page("writers.html", writing=names)  # a notice is left to the next whole page
 
 
 def shown_note(note: Note) -> dict[str, Any]:
