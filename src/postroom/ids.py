@@ -15,7 +15,7 @@ CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
 PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 UPLOAD, DOWNLOAD = "upl", "dnl"
 NOTE = "note"
-RULE_TASK = "rlt"
+RULE_TASK, FOLLOW_UP = "rlt", "fup"
 SIGNING_KEY = "sgk"
 CALENDAR, CALENDAR_EVENT = "cal", "cev"
 

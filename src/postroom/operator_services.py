@@ -13,7 +13,7 @@ from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.inward.rules import tasks
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
-from postroom.outward import rule_tasks
+from postroom.outward import nudges, rule_tasks
 from postroom.processes import pools
 from postroom.queue.queue_loop import Queue, run_queue
 from postroom.resources import Resources
@@ -69,6 +69,7 @@ def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
     judge = start_judge(stack, resources) if resources.config.judge_url else None
     queue = Queue(tasks.BELL, tasks.claim_due, tasks.renew, at_once=8)
     ask = None if judge is None else judge.ask_about
+    resources.loops.run(stack, "follow-ups", partial(nudges.send_nudges, resources))
     resources.loops.run(
         stack, "rules", partial(run_queue, resources, queue, partial(rule_tasks.do_task, resources, ask))
     )

@@ -105,6 +105,15 @@ class AuditHead(Struct, rename="camel", frozen=True):
     signature: str = ""
 
 
+class Awaiting(Struct, frozen=True):
+    """Whose answer a thread waits for: the recipients of the email that asked."""
+
+    since: datetime
+    until: datetime | None = None
+    whom: str = field(name="from", default="")
+    overdue: bool = False
+
+
 class BusyTime(Struct, frozen=True):
     start: datetime
     end: datetime | None = None
@@ -254,6 +263,14 @@ class DownloadLink(Struct, rename="camel", frozen=True):
     size_bytes: int = 0
 
 
+class FollowUpStep(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A nudge in the same thread, sent only if nobody has answered: `body` or `template_id`."""
+
+    after_days: int
+    body: str | None = None
+    template_id: str | None = None
+
+
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
@@ -267,6 +284,13 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     sequence: int | None = None
     method: str = "request"
     recurrence: str = ""
+
+
+class ReplyWithin(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """One of them."""
+
+    days: int | None = None
+    working_days: int | None = None
 
 
 class EventCalendarEvent(Struct, frozen=True):
@@ -370,6 +394,22 @@ class Verdicts(Struct, frozen=True):
     dmarc: str = ""
     domain: str = ""
     arc: str | None = None
+
+
+class FollowUp(Struct, rename="camel", frozen=True):
+    """`sent_id` is the message that it became: it may still wait for approval."""
+
+    id: str
+    thread_id: str = ""
+    message_id: str = ""
+    body: str | None = None
+    template_id: str | None = None
+    due_at: datetime | None = None
+    state: str = ""
+    reason: str | None = None
+    sent_id: str | None = None
+    sent_at: datetime | None = None
+    created_at: datetime | None = None
 
 
 class GivenFeedback(Struct, frozen=True):
@@ -844,6 +884,8 @@ class Draft(Struct, rename="camel", frozen=True):
     undo_seconds: int = 0
     unsubscribe: bool = False
     from_address: str | None = None
+    expect_reply_by: ReplyWithin | str | None = None
+    follow_ups: list[FollowUpStep] = []
     calendar: InvitationBody | None = None
     attachments: list[Attachment] = []
     created_at: datetime | None = None
@@ -940,6 +982,7 @@ class Thread(Struct, rename="camel", frozen=True):
     assignee_id: str | None = None
     snoozed_until: datetime | None = None
     is_done: bool = False
+    awaiting: Awaiting | None = None
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):

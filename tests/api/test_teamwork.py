@@ -54,7 +54,7 @@ async def test_a_snoozed_thread_wakes_at_its_time_once_and_an_answer_ends_snooze
         assert await listed(server, state="snoozed", **where) == [second, first]
         assert await listed(server, state="done", isRead="false", **where) == [third]
         assert await listed(server, **where) == [third, second, first]
-    for unknown in ("overdue", "awaiting", "x"):
+    for unknown in ("late", "x"):
         assert (await server.api.get(f"/v1/threads?state={unknown}")).json()["field"] == "state"
 
     server.clock.turn(2 * 3600 * 1000)

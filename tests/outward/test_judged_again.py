@@ -253,6 +253,7 @@ async def test_the_policy_is_asked_before_the_suppressions_and_the_key_before_th
             suppressed={CAROL: "manual"},
             key="key_revoked",
             is_paused=True,
+            is_needless=False,
         )
         [send_check] = judge_all(tx, [check_input])
         return [refusal.error.code for refusal in send_check.refusals], send_check.waits

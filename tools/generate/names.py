@@ -109,6 +109,7 @@ SHAPES = {
 FIELDS = {
     ("EventMessage", "from"): "sender",
     ("Thread", "from"): "sender",
+    ("Awaiting", "from"): "whom",
     ("Usage", "from"): "first",
     ("Usage", "to"): "last",
     ("DomainReports", "from"): "first",

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -410,7 +410,7 @@ export abstract class Operations {
   }
 
   /** List the threads of an inbox, newest first. */
-  listThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
+  listThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
       path: path("v1", "inboxes", inboxId, "threads"),
@@ -432,7 +432,7 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page. */
-  listAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): Promise<Page<Thread>> {
+  listAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
       path: "/v1/threads",
@@ -544,6 +544,27 @@ export abstract class Operations {
       method: "GET",
       path: path("v1", "contacts", address),
       answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** List the follow-ups of a thread, in the order of their times. */
+  listFollowUps(threadId: string, query: { limit?: number; offset?: number } = {}): Promise<Page<FollowUp>> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "threads", threadId, "follow-ups"),
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Cancel a follow-up that is not sent yet. */
+  deleteFollowUp(threadId: string, followUpId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "threads", threadId, "follow-ups", followUpId),
+      answer: "nothing",
       isRepeatable: true,
     });
   }
@@ -1708,7 +1729,7 @@ export abstract class Operations {
   }
 
   /** List the threads of an inbox, newest first; each page is asked for when it is wanted. */
-  iterThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
+  iterThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listThreads(inboxId, page), query);
   }
 
@@ -1718,7 +1739,7 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; each page is asked for when it is wanted. */
-  iterAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
+  iterAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }
 
@@ -1735,6 +1756,11 @@ export abstract class Operations {
   /** List contacts by address; the total stops counting 1,000 after the page; each page is asked for when it is wanted. */
   iterContacts(query: { limit?: number; offset?: number; q?: string; inboxId?: string; podId?: string } = {}): AsyncGenerator<Contact> {
     return pages((page) => this.listContacts(page), query);
+  }
+
+  /** List the follow-ups of a thread, in the order of their times; each page is asked for when it is wanted. */
+  iterFollowUps(threadId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<FollowUp> {
+    return pages((page) => this.listFollowUps(threadId, page), query);
   }
 
   /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */

@@ -98,6 +98,14 @@ export interface AuditHead {
   signature: string;
 }
 
+/** Whose answer a thread waits for: the recipients of the email that asked. */
+export interface Awaiting {
+  since: string;
+  until: string;
+  from: string;
+  overdue: boolean;
+}
+
 export interface BusyTime {
   start: string;
   end: string;
@@ -252,6 +260,16 @@ export interface DownloadLink {
   sizeBytes: number;
 }
 
+/** A nudge in the same thread, sent only if nobody has answered: `body` or `templateId`. */
+export interface FollowUpStep {
+  /** After the email, not after the last nudge. */
+  afterDays: number;
+  /** Plain text, or HTML. */
+  body?: string | null;
+  /** A template of the inbox. */
+  templateId?: string | null;
+}
+
 /** Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled. */
 export interface InvitationBody {
   /** What it is about. */
@@ -274,6 +292,13 @@ export interface InvitationBody {
   method?: "cancel" | "request" | (string & {});
   /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
   recurrence?: string;
+}
+
+/** One of them. */
+export interface ReplyWithin {
+  days?: number | null;
+  /** Within the working hours of the inbox. */
+  workingDays?: number | null;
 }
 
 /** The calendar event, or the occurrence of one, that an event is about. */
@@ -365,6 +390,23 @@ export interface Verdicts {
   dmarc: string;
   domain: string;
   arc?: string;
+}
+
+/** `sentId` is the message that it became: it may still wait for approval. */
+export interface FollowUp {
+  id: string;
+  threadId: string;
+  /** The sent message that it follows. */
+  messageId: string;
+  body: string | null;
+  templateId: string | null;
+  dueAt: string;
+  state: "cancelled" | "failed" | "scheduled" | "sent" | (string & {});
+  /** Why it is cancelled or failed, such as answered. */
+  reason: string | null;
+  sentId: string | null;
+  sentAt: string | null;
+  createdAt: string;
 }
 
 export interface GivenFeedback {
@@ -839,6 +881,8 @@ export interface Draft {
   undoSeconds: number;
   unsubscribe: boolean;
   fromAddress: string | null;
+  expectReplyBy: string | ReplyWithin | null;
+  followUps: FollowUpStep[];
   calendar: InvitationBody | null;
   attachments: Attachment[];
   createdBy: Actor;
@@ -942,6 +986,7 @@ export interface Thread {
   assigneeId: string | null;
   snoozedUntil: string | null;
   isDone: boolean;
+  awaiting: Awaiting | null;
 }
 
 /** How mail to one organization fared. */
@@ -1462,6 +1507,8 @@ export interface ThreadChange {
   snoozedUntil?: string | null;
   /** A thread is done until somebody writes to it. */
   isDone?: boolean;
+  /** Expects an answer by then; null ends it, with its follow-ups. */
+  expectReplyBy?: string | ReplyWithin | null;
 }
 
 export interface NewNote {
@@ -1635,6 +1682,10 @@ export interface SendBody {
   unsubscribe?: boolean;
   /** Send from this alias of the inbox instead of its own address. */
   fromAddress?: string | null;
+  /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
+  expectReplyBy?: string | ReplyWithin | null;
+  /** Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them. */
+  followUps?: FollowUpStep[];
 }
 
 /** A file with its content in `data` or `text`, or one named by `uploadId` or `attachmentOf`. */
@@ -1717,6 +1768,10 @@ export interface NewDraft {
   unsubscribe?: boolean | null;
   /** Send from this alias of the inbox instead of its own address. */
   fromAddress?: string | null;
+  /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
+  expectReplyBy?: string | ReplyWithin | null;
+  /** Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them. */
+  followUps?: FollowUpStep[] | null;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
   clientId?: string | null;
 }
@@ -1768,6 +1823,10 @@ export interface DraftChange {
   unsubscribe?: boolean | null;
   /** Send from this alias of the inbox instead of its own address. */
   fromAddress?: string | null;
+  /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
+  expectReplyBy?: string | ReplyWithin | null;
+  /** Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them. */
+  followUps?: FollowUpStep[] | null;
   /** The version you saw: another one is 409 `draft_changed`. */
   version?: number;
 }
@@ -1912,7 +1971,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1921,7 +1980,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1944,7 +2003,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

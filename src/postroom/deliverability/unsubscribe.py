@@ -5,7 +5,7 @@ from postroom.errors import NotFound
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import DeliveryFailure, NewEvent
-from postroom.mailbox import attachments, documents, inboxes, messages
+from postroom.mailbox import attachments, documents, follow_ups, inboxes, messages, threads
 from postroom.outward.reviewers import REVIEW_PATH
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
@@ -34,7 +34,16 @@ def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
         return
     kind = suppressions.UNSUBSCRIBED
     suppressions.add(tx, wish.account_id, wish.address, kind, now, wish.message_id, REASON)
+    end_nudges(tx, wish)
     emit(tx, wish, base_url, now)
+
+
+def end_nudges(tx: Tx, wish: Unsubscription) -> None:
+    """Whoever does not want to be written to gets no reminder."""
+    message = messages.find(tx, wish.message_id)
+    thread = None if message is None else threads.find(tx, message.thread_id)
+    if thread is not None and thread.account_id == wish.account_id:
+        follow_ups.end(tx, thread, follow_ups.UNSUBSCRIBED)
 
 
 def emit(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:

@@ -28,6 +28,8 @@ THREAD_NOTED = "thread.noted"
 THREAD_SNOOZED = "thread.snoozed"
 THREAD_WOKEN = "thread.woken"  # a snoozed or done thread is open again
 THREAD_DONE = "thread.done"
+THREAD_OVERDUE = "thread.overdue"  # the expected answer did not come in time
+THREAD_ANSWERED = "thread.answered"  # it came
 RULE_DISABLED = "rule.disabled"  # it failed or would have looped
 CALENDAR_INVITED = "calendar.invited"  # an invitation came
 CALENDAR_CREATED = "calendar.created"
@@ -66,6 +68,8 @@ KINDS = (
     THREAD_SNOOZED,
     THREAD_WOKEN,
     THREAD_DONE,
+    THREAD_OVERDUE,
+    THREAD_ANSWERED,
     RULE_DISABLED,
     CALENDAR_INVITED,
     CALENDAR_CREATED,

@@ -78,7 +78,9 @@ def let_in(
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
     own = thread_digests.of_inbox(inbox)
     digest = thread_digests.of_document(document, bool(files), came_at, own)
-    place = into_thread.find_place(tx, inbox, names, document.subject, came_at, digest)
+    place = into_thread.find_place(
+        tx, inbox, names, document.subject, came_at, digest, is_personal=document.category == "personal"
+    )
     into_thread.store_new_threads(tx, [(place, document)])
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
@@ -92,7 +94,7 @@ def let_in(
     uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.record_stored(tx, [(place, threaded)])
-    announce_all(tx, into_thread.woken([(place, now)]), base_url)
+    announce_all(tx, into_thread.told_of_threads([(place, now)]), base_url)
     ruled = apply_all(tx, [LetIn(inbox, threaded, files, came_at)], now)[0]
     if ruled.is_hidden:
         news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, ruled.document, files, now)

@@ -7,7 +7,7 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import DeliveryFailure, NewEvent
 from postroom.inward.attribute import About
-from postroom.mailbox import attachments, documents, inboxes, messages
+from postroom.mailbox import attachments, documents, follow_ups, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries, suppressions
@@ -19,6 +19,7 @@ from postroom_mail.mime.address import normalize
 from postroom_mail.reports.report import RecipientReport, Report
 
 MAX_AGE = 7 * DAY
+LOST = (deliveries.BOUNCED, deliveries.FAILED, deliveries.CANCELLED)  # no answer comes from them
 
 
 class SentMail(Struct, frozen=True):
@@ -124,11 +125,20 @@ def apply_to_recipient(
         return []
     suppressions.add_after_failure(tx, delivery, reported.fault, reported.last_word, now)
     deliveries.settle(tx, sent.message.id)
+    end_expectation(tx, sent.message)
     rung = _emit(
         tx, sent, kinds.MESSAGE_BOUNCED, DeliveryFailure(delivery.target, reported.last_word), base_url, now
     )
     _count(tx, sent, delivery, ProviderCount(bounced=1), now)
     return rung
+
+
+def end_expectation(tx: Tx, message: Message) -> None:
+    """An email that came back from all its recipients gets no answer, and no nudge follows it."""
+    is_left = any(each.state not in LOST for each in deliveries.list_of_message(tx, message.id))
+    thread = None if is_left else threads.find(tx, message.thread_id)
+    if thread is not None and thread.awaiting_message == message.id:
+        follow_ups.end(tx, thread, follow_ups.BOUNCED)
 
 
 def _count(tx: Tx, sent: SentMail, delivery: Delivery, counted: ProviderCount, now: int) -> None:

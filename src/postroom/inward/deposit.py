@@ -221,7 +221,16 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
     if not is_blocked:
         names, digest = into_thread.names_of(mail), to_digest(inbox, accepted)
         subject, is_imported = visible(mail.subject), accepted.is_imported
-        place = into_thread.find_place(tx, inbox, names, subject, accepted.now, digest, is_imported)
+        place = into_thread.find_place(
+            tx,
+            inbox,
+            names,
+            subject,
+            accepted.now,
+            digest,
+            is_imported,
+            accepted.read.kind.category == "personal",
+        )
     document = to_document(inbox, accepted, place, addressed.destination.delivered_to)
     return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document)
 
@@ -299,7 +308,7 @@ def emit(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
-    woken = into_thread.woken((copy.place, copy.mail.now) for copy in copies)
+    woken = into_thread.told_of_threads((copy.place, copy.mail.now) for copy in copies)
     told, hidden = follow_rules(tx, ready)
     rung = announce_all(tx, [*woken, *map(to_new_event, told)], copies[0].mail.base_url)[len(woken) :]
     count_untold(tx, list(map(to_new_event, hidden)))

@@ -5,10 +5,18 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from postroom.events import thread_events
-from postroom.events.kinds import THREAD_WOKEN
+from postroom.events.kinds import THREAD_ANSWERED, THREAD_WOKEN
 from postroom.events.payload import SystemNotice
 from postroom.inward.addressing import participants
-from postroom.mailbox import holds, related, thread_digests, thread_participants, thread_states, threads
+from postroom.mailbox import (
+    follow_ups,
+    holds,
+    related,
+    thread_digests,
+    thread_participants,
+    thread_states,
+    threads,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.thread_digests import Digest
@@ -50,6 +58,7 @@ class ThreadPlace(Struct, frozen=True):
     starts_thread: bool
     is_new_participant: bool
     is_woken: bool = False  # the email ended that the thread was snoozed or done
+    is_answer: bool = False  # the thread waited for it
 
 
 def names_of(mail: ParsedMail) -> Names:
@@ -70,8 +79,12 @@ def find_place(
     now: int,
     digest: Digest,
     is_imported: bool = False,
+    is_personal: bool = False,
 ) -> ThreadPlace:
-    """Find the thread that the email joins or starts, and count the email in it. `digest` is the email's."""
+    """Find the thread that the email joins or starts, and count the email in it. `digest` is the email's.
+
+    An email that a person wrote is the answer that the thread waits for: no nudge follows it.
+    """
     joined = resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
     if joined is None:
         own = thread_digests.encode(digest)
@@ -85,16 +98,22 @@ def find_place(
     is_woken = thread.state != OPEN and not is_imported
     if is_woken:
         thread = thread_states.put(tx, thread, OPEN)
-    return ThreadPlace(inbox, names, thread, False, is_new_participant, is_woken)
+    is_from_here = names.from_address in inbox.mailboxes
+    is_answer = thread.awaiting_until is not None and is_personal and not is_imported and not is_from_here
+    if is_answer:
+        thread = follow_ups.end(tx, thread, follow_ups.ANSWERED)
+    return ThreadPlace(inbox, names, thread, False, is_new_participant, is_woken, is_answer)
 
 
-def woken(places: Iterable[tuple[ThreadPlace | None, int]]) -> list[SystemNotice]:
-    """Of each place, and when its email came."""
-    return [
-        thread_events.notice(THREAD_WOKEN, place.thread, now, reason="message")
-        for place, now in places
-        if place is not None and place.is_woken
-    ]
+def told_of_threads(places: Iterable[tuple[ThreadPlace | None, int]]) -> list[SystemNotice]:
+    """Events of the threads of these places, with when their email came: woken, answered."""
+    found = []
+    for place, now in places:
+        if place is not None and place.is_woken:
+            found.append(thread_events.notice(THREAD_WOKEN, place.thread, now, reason="message"))
+        if place is not None and place.is_answer:
+            found.append(thread_events.notice(THREAD_ANSWERED, place.thread, now))
+    return found
 
 
 def resolve(

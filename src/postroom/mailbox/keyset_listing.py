@@ -9,7 +9,8 @@ from postroom.fields import Cursor, Span
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.mailbox.labels import IS_UNREAD
 from postroom.mailbox.messages import LISTED
-from postroom.mailbox.threads import IS_LISTED, SEEN, Thread
+from postroom.mailbox.thread_selects import IS_LISTED
+from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage import pages
 from postroom.storage.database import Tx, all_of
 

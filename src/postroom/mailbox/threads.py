@@ -8,25 +8,23 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
-from postroom.mailbox import contacts
+from postroom.mailbox import contacts, thread_selects
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
-from postroom.mailbox.thread_work import ANY_WORK, DONE, OPEN, SNOOZED, Work, condition
+from postroom.mailbox.thread_selects import HIDDEN, IS_LISTED, NEWEST_FIRST
+from postroom.mailbox.thread_work import ANY_WORK, OPEN, Work
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = uid_map.READ_ALONE
 VERDICTS: tuple[Verdict | None, ...] = (None, "clean", "suspicious", "malicious")  # by `threads.verdict`
-HIDDEN = 0  # the last message of a thread whose messages are all in Trash
-OF_A_THREAD = ("participants", "notes", "contact_threads")
+OF_A_THREAD = ("participants", "notes", "contact_threads", "follow_ups")
 # The time of the newest of all its messages, including those in Trash.
 _NEWEST = (
     "(select coalesce(max(created_at), threads.last_message_at) from messages"
     " where thread_id = threads.id and created_at > threads.last_message_at)"
 )
-IS_LISTED = f"last_message_at > {HIDDEN}"
-NEWEST_FIRST = "order by last_message_at desc, id desc"
 OF_INBOXES_THAT_ARE_THERE = (
     "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
 )
@@ -48,6 +46,11 @@ class Thread(Struct, frozen=True):
     state: int = OPEN
     snoozed_until: int | None = None
     assignee_id: str | None = None
+    awaiting_since: int | None = None  # set: an answer is expected (`follow_ups`)
+    awaiting_until: int | None = None
+    awaiting_from: str | None = None
+    awaiting_message: str | None = None
+    is_overdue: bool = False
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -67,6 +70,11 @@ class Thread(Struct, frozen=True):
             row["state"],
             row["snoozed_until"],
             row["assignee_id"],
+            row["awaiting_since"],
+            row["awaiting_until"],
+            row["awaiting_from"],
+            row["awaiting_message"],
+            bool(row["is_overdue"]),
         )
 
 
@@ -169,14 +177,14 @@ def add_message(
         " case when last_message_at < :now then :now else last_message_at end,"
         " is_imported = is_imported * :is_imported, digest ="
         + (" case when digest = :before then :digest end" if known else " null")
-        + " where id = :id returning inbox_id, is_read, message_count, state",
+        + " where id = :id returning inbox_id, is_read, message_count, state, awaiting_until",
         now=now,
         id=thread.id,
         is_imported=int(is_imported),
         **known,
     )
     if row is not None:
-        thread = replace(thread, state=row["state"])
+        thread = replace(thread, state=row["state"], awaiting_until=row["awaiting_until"])
         if row["message_count"] == 1:  # all others are in Trash
             _count_thread(tx, row, 1)
     tx.run(
@@ -250,6 +258,11 @@ def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     return replace(thread, is_read=is_read)
 
 
+def find(tx: Tx, thread_id: str) -> Thread | None:
+    row = tx.one("select * from threads where id = :id", id=thread_id)
+    return None if row is None else Thread.from_row(row)
+
+
 def get(tx: Tx, scope: Scope, thread_id: str) -> Thread:
     row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_INBOXES_THAT_ARE_THERE, id=thread_id)
     if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
@@ -311,10 +324,16 @@ def list_within(
 
     def of(columns: str) -> str:
         if label is not None:
-            return _with_label(f"labels.{owner}", is_read, columns, work)
+            return thread_selects.with_label(f"labels.{owner}", is_read, columns, work)
+        if work.awaiting is not None:
+            return thread_selects.with_answer_expected(owner, is_read, columns, work)
         if work != ANY_WORK:
-            return _with_work(owner, is_read, columns, work)
-        return _with_flag(owner, columns) if is_read is not None else _with_either_flag(owner, columns)
+            return thread_selects.with_work(owner, is_read, columns, work)
+        return (
+            thread_selects.with_flag(owner, columns)
+            if is_read is not None
+            else thread_selects.with_either_flag(owner, columns)
+        )
 
     params: dict[str, object] = {"owner_id": owner_id, "shown": offset + limit}
     params |= {} if label is None else {"label": label}
@@ -330,42 +349,6 @@ def list_within(
     params["shown"] = offset + limit + COUNTED_BEYOND_PAGE
     counted = tx.one(f"select count(*) as total from ({of('1 as one')}) as found", **params)
     return [Thread.from_row(row) for row in rows], int(counted["total"]) if counted else 0
-
-
-def _with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    flag = ("" if is_read is None else " and is_read = :is_read") + condition(work)
-    return (
-        f"select {columns} from labels join threads on threads.id = labels.thread_id"
-        f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
-        f" and labels.{IS_LISTED}"
-        " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
-    )
-
-
-def _with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """One part for each state, in the order of its index, so that nothing is sorted."""
-    flag = "" if is_read is None else " and is_read = :is_read"
-    states = (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
-    parts = (
-        f"select * from (select {columns} from threads where {owner} = :owner_id"
-        f"{condition(Work(None, work.assignee_id))} and state = {state}{flag} and {IS_THERE} and {IS_LISTED}"
-        f" {NEWEST_FIRST} limit :shown) as part_{state}"
-        for state in states
-    )
-    return " union all ".join(parts)
-
-
-def _with_flag(owner: str, columns: str, flag: str = ":is_read") -> str:
-    return (
-        f"select {columns} from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
-        f" and {IS_LISTED} {NEWEST_FIRST} limit :shown"
-    )
-
-
-def _with_either_flag(owner: str, columns: str) -> str:
-    """Each flag from its own part of the index, so that nothing is sorted."""
-    unread, read = _with_flag(owner, columns, "0"), _with_flag(owner, columns, "1")
-    return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"
 
 
 def is_risky(tx: Tx, thread_id: str) -> bool:

@@ -28,8 +28,9 @@ ME, NOBODY = "me", "none"
 
 def wanted(tx: Tx, caller: Caller, assignee: str | None, state: str | None) -> Work:
     """What a list or a search asks for."""
-    of_state = None if state is None else thread_states.NAMES[state]
-    return Work(of_state, None if assignee is None else find_assignee(tx, caller, assignee))
+    of_state = None if state is None else thread_states.NAMES.get(state)
+    awaiting = state if state is not None and of_state is None else None
+    return Work(of_state, None if assignee is None else find_assignee(tx, caller, assignee), awaiting)
 
 
 def find_assignee(tx: Tx, caller: Caller, asked: str, field: str = "assignee") -> str:

@@ -18,6 +18,7 @@ from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations import client_ids
 from postroom.operations.client_ids import AlreadyThere, OwnId
+from postroom.operations.sending import expecting
 from postroom.operations.sending import send as send_fields
 from postroom.operations.sending.address_fields import read_addresses, read_reply_to
 from postroom.operations.sending.calendar import InvitationBody, read_invitation
@@ -60,6 +61,8 @@ class DraftBody(Struct, rename="camel", frozen=True):
     fields: send_fields.TemplateFields | UnsetType | None = UNSET
     unsubscribe: send_fields.Unsubscribe | UnsetType | None = UNSET
     from_address: send_fields.FromAddress | UnsetType | None = UNSET
+    expect_reply_by: expecting.ExpectReplyBy | UnsetType | None = UNSET
+    follow_ups: expecting.FollowUps | UnsetType | None = UNSET
 
 
 Version = Annotated[int, Meta(ge=1, description="The version you saw: another one is 409 `draft_changed`.")]
@@ -120,6 +123,8 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     undo_seconds: int = 0
     unsubscribe: bool = False
     from_address: str | None = None
+    expect_reply_by: str | expecting.ReplyWithin | None = None
+    follow_ups: list[expecting.FollowUpStep] = []
     calendar: InvitationBody | None = None
     attachments: list[ShownFile]
     created_by: Actor
@@ -303,6 +308,9 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
         send_fields.require_subject(given["subject"])
     if given.get("sendAt") is not None:
         parse_moment(given["sendAt"])
+    if body.expect_reply_by is not UNSET:
+        expecting.read_expectation(body.expect_reply_by)
+    expecting.read_follow_ups(body.follow_ups or [])
     read_reply_to(given.get("replyTo"))
     send_fields.read_headers(given.get("headers") or {})
     if isinstance(body.calendar, InvitationBody):

@@ -19,16 +19,20 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.thread_digests import ThreadDigest
 from postroom.mailbox.thread_work import DONE
-from postroom.operations import assignments
+from postroom.operations import assignments, follow_ups
 from postroom.operations.messages import NewLabels, RawMessages
+from postroom.operations.sending.expecting import ExpectReplyBy
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 from postroom_mail.screening import canary
 
 Label = Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS, description="Only threads with this label.")]
 State = Annotated[
-    Literal["open", "snoozed", "done"],
-    Meta(description="open: neither snoozed nor done."),
+    Literal["open", "snoozed", "done", "awaiting", "overdue"],
+    Meta(
+        description="open: neither snoozed nor done. awaiting: an answer is expected. overdue: it did not"
+        " come."
+    ),
 ]
 AssigneeFilter = Annotated[
     str, Meta(description="Only threads of this user: an id; me, for the person behind the key; or none.")
@@ -76,16 +80,24 @@ class ThreadChange(Struct, frozen=True):
         Annotated[bool, Meta(description="A thread is done until somebody writes to it.")] | UnsetType
     ) = field(default=UNSET, name="isDone")
 
+    expect_reply_by: (
+        Annotated[
+            ExpectReplyBy, Meta(description="Expects an answer by then; null ends it, with its follow-ups.")
+        ]
+        | UnsetType
+        | None
+    ) = field(default=UNSET, name="expectReplyBy")
+
     @property
     def flag(self) -> bool | None:
         """None if only other things are changed: the flag stays."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
         if flag is not UNSET:
             return flag
-        given = (self.assignee_id, self.snoozed_until, self.is_done)
+        given = (self.assignee_id, self.snoozed_until, self.is_done, self.expect_reply_by)
         if not self.add_labels and not self.remove_labels and all(each is UNSET for each in given):
             raise BadRequest(
-                "Nothing to change: send is_read, labels, assigneeId, snoozedUntil or isDone.",
+                "Nothing to change: send is_read, labels, assigneeId, snoozedUntil, isDone or expectReplyBy.",
                 field="is_read",
             )
         return None
@@ -100,6 +112,15 @@ class ThreadMessageQuery(Struct, frozen=True):
 class Person(Struct, frozen=True):
     name: Annotated[str, Meta(description='"" if none was given.')]
     address: Annotated[str, Meta(description='"" if it cannot be read.')]
+
+
+class Awaiting(Struct, frozen=True):
+    """Whose answer a thread waits for: the recipients of the email that asked."""
+
+    since: Timestamp
+    until: Timestamp
+    from_: str = field(name="from")
+    overdue: bool = False
 
 
 class Thread(Struct, rename="camel", frozen=True):
@@ -132,6 +153,7 @@ class Thread(Struct, rename="camel", frozen=True):
     assignee_id: str | None
     snoozed_until: Timestamp | None
     is_done: bool
+    awaiting: Awaiting | None
 
     @classmethod
     def of(
@@ -158,7 +180,15 @@ class Thread(Struct, rename="camel", frozen=True):
             assignee_id=thread.assignee_id,
             snoozed_until=iso(thread.snoozed_until),
             is_done=thread.state == DONE,
+            awaiting=show_awaiting(thread),
         )
+
+
+def show_awaiting(thread: threads.Thread) -> Awaiting | None:
+    if thread.awaiting_since is None or thread.awaiting_until is None:
+        return None
+    since, until = to_iso(thread.awaiting_since), to_iso(thread.awaiting_until)
+    return Awaiting(since, until, thread.awaiting_from or "", thread.is_overdue)
 
 
 class ThreadPage(Struct, rename="camel", frozen=True):
@@ -225,6 +255,8 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
             flags.mark_thread_unread(tx, thread.id)
     changed = labels.change(tx, thread, body.add_labels, body.remove_labels, now)
     thread = assignments.change(tx, caller, thread, body.assignee_id, body.snoozed_until, body.is_done, now)
+    if body.expect_reply_by is not UNSET:
+        thread = follow_ups.expect_answer(tx, caller, thread, body.expect_reply_by, now)
     digest = thread_digests.of_threads(tx, [thread])[thread.id]
     return ChangedThread.of(thread, digest, changed, related.list_of_thread(tx, thread.id))
 

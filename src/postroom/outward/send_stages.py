@@ -40,6 +40,22 @@ class DraftVersion(Struct, frozen=True):
     version: int
 
 
+class Expectation(Struct, frozen=True):
+    """Until when an answer is expected: a moment, or so many days or working days after the email."""
+
+    until: int | None = None
+    days: int | None = None
+    working_days: int | None = None
+
+
+class Nudge(Struct, frozen=True):
+    """A follow-up that is prepared with an email: its text or its template, and after how many days."""
+
+    after_days: int
+    body: str | None = None
+    template_id: str | None = None
+
+
 class Order(Struct, frozen=True):
     """What the client wants sent; each value is valid by itself."""
 
@@ -73,6 +89,9 @@ class Order(Struct, frozen=True):
     uploads: tuple[str, ...] = ()  # that it uses up
     files_of: tuple[str, ...] = ()  # the messages whose files it attaches
     from_address: str | None = None  # an address of the inbox, instead of its own
+    expects: Expectation | None = None
+    nudges: tuple[Nudge, ...] = ()
+    follow_up: str | None = None  # the prepared nudge that it is
     keeps_unread: bool = False  # the thread stays unread: no agent and no person has read it
     traceparent: str = ""  # of the request: the trace that the message belongs to
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent

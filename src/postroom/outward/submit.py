@@ -43,7 +43,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
-from postroom.outward import own_events
+from postroom.outward import own_events, waiting_for_answers
 from postroom.outward.header_addresses import require_allowed_reply_to, require_own_senders
 from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
@@ -103,6 +103,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     owners = count_in_inboxes(tx, new)
     require_own_senders(new, owners)
     for each in new:
+        waiting_for_answers.take(tx, each)
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
     above = approval_rules.read_all(tx, owners.keys())
     accounts.require_room(any(each.is_full for each in above.values()))
@@ -191,6 +192,7 @@ def judge(
                 },
                 key=None if permissions.SEND in each.submission.caller.permissions else approval.KEY,
                 is_paused=above[each.inbox_id].is_paused,
+                is_needless=False,
             )
             for each in new
         ],
@@ -263,6 +265,8 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
     put_into_threads(tx, new)
     messages.add_all(tx, [to_new_message(each, each.document.id in waiting) for each in new])
     holds.add_all(tx, list(waiting.values()))
+    for each in new:
+        waiting_for_answers.begin(tx, each)
     indexing.enqueue_all(tx, [each.document.id for each in new])
     usage.count_all(tx, [to_use(each.submission) for each in new])
     attachments.add_all(
@@ -301,6 +305,7 @@ def put_into_threads(tx: Tx, new: list[Ready]) -> None:
             joined[thread.id] = threads.add_message(
                 tx, thread, is_read=is_read, now=each.submission.now, digest=digest
             )
+            waiting_for_answers.leave_to_the_sender(tx, joined[thread.id], each)
 
 
 def to_digest(ready: Ready) -> Digest:

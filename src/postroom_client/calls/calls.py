@@ -51,6 +51,8 @@ from postroom_client.results import (
     DownloadLink,
     Draft,
     EventPage,
+    FollowUp,
+    FollowUpStep,
     FreeBusy,
     GivenFeedback,
     Imported,
@@ -71,6 +73,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Receipt,
+    ReplyWithin,
     Retried,
     RuleAction,
     SavedSearch,
@@ -534,7 +537,7 @@ def list_threads(
     is_read: bool | None = None,
     label: str | None = None,
     assignee: str | None = None,
-    state: Literal["done", "open", "snoozed"] | None = None,
+    state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[Thread]]:
@@ -585,7 +588,7 @@ def list_all_threads(
     is_read: bool | None = None,
     label: str | None = None,
     assignee: str | None = None,
-    state: Literal["done", "open", "snoozed"] | None = None,
+    state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
     limit: int = 50,
     offset: int = 0,
     inbox_id: str | None = None,
@@ -677,6 +680,7 @@ def update_thread(
     assignee_id: str | UnsetType | None = UNSET,
     snoozed_until: datetime | str | UnsetType | None = UNSET,
     is_done: bool | None = None,
+    expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
 ) -> Call[Thread]:
     """Change a thread: read flag, labels, assignee, snoozed, done."""
     return Call(
@@ -689,7 +693,7 @@ def update_thread(
             removeLabels=repeated(remove_labels) or None,
             isDone=is_done,
         )
-        | changes(assigneeId=assignee_id, snoozedUntil=moment(snoozed_until)),
+        | changes(assigneeId=assignee_id, snoozedUntil=moment(snoozed_until), expectReplyBy=expect_reply_by),
     )
 
 
@@ -752,6 +756,21 @@ def list_contacts(
 def get_contact(address: str) -> Call[Contact]:
     """Get a contact: what is known of one address."""
     return Call("GET", path("v1", "contacts", address), decoded(Contact))
+
+
+def list_follow_ups(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[FollowUp]]:
+    """List the follow-ups of a thread, in the order of their times."""
+    return Call(
+        "GET",
+        path("v1", "threads", thread_id, "follow-ups"),
+        decoded(Page[FollowUp]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def delete_follow_up(thread_id: str, follow_up_id: str) -> Call[None]:
+    """Cancel a follow-up that is not sent yet."""
+    return Call("DELETE", path("v1", "threads", thread_id, "follow-ups", follow_up_id), nothing)
 
 
 def list_thread_messages(
@@ -1187,6 +1206,8 @@ def send(
     fields: Mapping[str, str] | None = None,
     unsubscribe: bool = False,
     from_address: str | None = None,
+    expect_reply_by: ReplyWithin | Mapping[str, Any] | str | None = None,
+    follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -1219,6 +1240,8 @@ def send(
                 fields=fields,
                 unsubscribe=unless(unsubscribe, False),
                 fromAddress=from_address,
+                expectReplyBy=expect_reply_by,
+                followUps=repeated(follow_ups) or None,
             ),
             files,
         ),
@@ -1264,6 +1287,8 @@ def create_draft(
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
     from_address: str | UnsetType | None = UNSET,
+    expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+    follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
     client_id: str | None = None,
 ) -> Call[Draft]:
     """Create a draft: any field of a send may still be missing."""
@@ -1296,6 +1321,8 @@ def create_draft(
             fields=fields,
             unsubscribe=unsubscribe,
             fromAddress=from_address,
+            expectReplyBy=expect_reply_by,
+            followUps=repeated(follow_ups),
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -1343,6 +1370,8 @@ def update_draft(
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
     from_address: str | UnsetType | None = UNSET,
+    expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+    follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -1374,6 +1403,8 @@ def update_draft(
             fields=fields,
             unsubscribe=unsubscribe,
             fromAddress=from_address,
+            expectReplyBy=expect_reply_by,
+            followUps=repeated(follow_ups),
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         headers=if_match(version),
@@ -2218,4 +2249,6 @@ class SendOptions(TypedDict, total=False):
     fields: Mapping[str, str] | None
     unsubscribe: bool
     from_address: str | None
+    expect_reply_by: ReplyWithin | Mapping[str, Any] | str | None
+    follow_ups: Sequence[FollowUpStep | Mapping[str, Any]]
     idempotency_key: str | None

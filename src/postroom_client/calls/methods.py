@@ -36,6 +36,8 @@ from postroom_client.results import (
     Draft,
     Event,
     EventPage,
+    FollowUp,
+    FollowUpStep,
     FreeBusy,
     GivenFeedback,
     Imported,
@@ -56,6 +58,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Receipt,
+    ReplyWithin,
     Retried,
     RuleAction,
     SavedSearch,
@@ -464,7 +467,7 @@ class BlockingMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
@@ -488,7 +491,7 @@ class BlockingMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Thread]:
@@ -546,7 +549,7 @@ class BlockingMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -572,7 +575,7 @@ class BlockingMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -668,6 +671,7 @@ class BlockingMethods(Protocol):
         assignee_id: str | UnsetType | None = UNSET,
         snoozed_until: datetime | str | UnsetType | None = UNSET,
         is_done: bool | None = None,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
     ) -> Thread:
         """Change a thread: read flag, labels, assignee, snoozed, done."""
         return self.run(
@@ -679,6 +683,7 @@ class BlockingMethods(Protocol):
                 assignee_id=assignee_id,
                 snoozed_until=snoozed_until,
                 is_done=is_done,
+                expect_reply_by=expect_reply_by,
             )
         )
 
@@ -738,6 +743,20 @@ class BlockingMethods(Protocol):
     def get_contact(self, address: str) -> Contact:
         """Get a contact: what is known of one address."""
         return self.run(calls.get_contact(address))
+
+    def list_follow_ups(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[FollowUp]:
+        """List the follow-ups of a thread, in the order of their times."""
+        return self.run(calls.list_follow_ups(thread_id, limit=limit, offset=offset))
+
+    def iter_follow_ups(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[FollowUp]:
+        """List the follow-ups of a thread, in the order of their times; each page is asked for when it is
+        wanted.
+        """
+        return paging.each(self.run, calls.list_follow_ups, (thread_id,), {"limit": limit, "offset": offset})
+
+    def delete_follow_up(self, thread_id: str, follow_up_id: str) -> None:
+        """Cancel a follow-up that is not sent yet."""
+        return self.run(calls.delete_follow_up(thread_id, follow_up_id))
 
     def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
@@ -1159,6 +1178,8 @@ class BlockingMethods(Protocol):
         fields: Mapping[str, str] | None = None,
         unsubscribe: bool = False,
         from_address: str | None = None,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | None = None,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -1188,6 +1209,8 @@ class BlockingMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 idempotency_key=idempotency_key,
             )
         )
@@ -1225,6 +1248,8 @@ class BlockingMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
         from_address: str | UnsetType | None = UNSET,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
         client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
@@ -1254,6 +1279,8 @@ class BlockingMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 client_id=client_id,
             )
         )
@@ -1297,6 +1324,8 @@ class BlockingMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
         from_address: str | UnsetType | None = UNSET,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -1326,6 +1355,8 @@ class BlockingMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 version=version,
             )
         )
@@ -2568,7 +2599,7 @@ class AwaitedMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
@@ -2592,7 +2623,7 @@ class AwaitedMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Thread]:
@@ -2650,7 +2681,7 @@ class AwaitedMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -2676,7 +2707,7 @@ class AwaitedMethods(Protocol):
         is_read: bool | None = None,
         label: str | None = None,
         assignee: str | None = None,
-        state: Literal["done", "open", "snoozed"] | None = None,
+        state: Literal["awaiting", "done", "open", "overdue", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -2772,6 +2803,7 @@ class AwaitedMethods(Protocol):
         assignee_id: str | UnsetType | None = UNSET,
         snoozed_until: datetime | str | UnsetType | None = UNSET,
         is_done: bool | None = None,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
     ) -> Thread:
         """Change a thread: read flag, labels, assignee, snoozed, done."""
         return await self.run(
@@ -2783,6 +2815,7 @@ class AwaitedMethods(Protocol):
                 assignee_id=assignee_id,
                 snoozed_until=snoozed_until,
                 is_done=is_done,
+                expect_reply_by=expect_reply_by,
             )
         )
 
@@ -2842,6 +2875,24 @@ class AwaitedMethods(Protocol):
     async def get_contact(self, address: str) -> Contact:
         """Get a contact: what is known of one address."""
         return await self.run(calls.get_contact(address))
+
+    async def list_follow_ups(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[FollowUp]:
+        """List the follow-ups of a thread, in the order of their times."""
+        return await self.run(calls.list_follow_ups(thread_id, limit=limit, offset=offset))
+
+    def iter_follow_ups(
+        self, thread_id: str, *, limit: int = 100, offset: int = 0
+    ) -> AsyncIterator[FollowUp]:
+        """List the follow-ups of a thread, in the order of their times; each page is asked for when it is
+        wanted.
+        """
+        return paging.async_each(
+            self.run, calls.list_follow_ups, (thread_id,), {"limit": limit, "offset": offset}
+        )
+
+    async def delete_follow_up(self, thread_id: str, follow_up_id: str) -> None:
+        """Cancel a follow-up that is not sent yet."""
+        return await self.run(calls.delete_follow_up(thread_id, follow_up_id))
 
     async def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
@@ -3265,6 +3316,8 @@ class AwaitedMethods(Protocol):
         fields: Mapping[str, str] | None = None,
         unsubscribe: bool = False,
         from_address: str | None = None,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | None = None,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -3294,6 +3347,8 @@ class AwaitedMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 idempotency_key=idempotency_key,
             )
         )
@@ -3331,6 +3386,8 @@ class AwaitedMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
         from_address: str | UnsetType | None = UNSET,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
         client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
@@ -3360,6 +3417,8 @@ class AwaitedMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 client_id=client_id,
             )
         )
@@ -3403,6 +3462,8 @@ class AwaitedMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
         from_address: str | UnsetType | None = UNSET,
+        expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
@@ -3432,6 +3493,8 @@ class AwaitedMethods(Protocol):
                 fields=fields,
                 unsubscribe=unsubscribe,
                 from_address=from_address,
+                expect_reply_by=expect_reply_by,
+                follow_ups=follow_ups,
                 version=version,
             )
         )

@@ -340,7 +340,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Only threads of this user: an id; me, for the person behind the key; or none.",
         ),
         Parameter(
-            "state", "choice", help="open: neither snoozed nor done.", choices=("done", "open", "snoozed")
+            "state",
+            "choice",
+            help="open: neither snoozed nor done. awaiting: an answer is expected. overdue: it did not come.",
+            choices=("awaiting", "done", "open", "overdue", "snoozed"),
         ),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
@@ -376,7 +379,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Only threads of this user: an id; me, for the person behind the key; or none.",
         ),
         Parameter(
-            "state", "choice", help="open: neither snoozed nor done.", choices=("done", "open", "snoozed")
+            "state",
+            "choice",
+            help="open: neither snoozed nor done. awaiting: an answer is expected. overdue: it did not come.",
+            choices=("awaiting", "done", "open", "overdue", "snoozed"),
         ),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
@@ -467,6 +473,19 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "get_contact": (Parameter("address", "text", help="The address.", is_required=True),),
+    "list_follow_ups": (
+        Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "delete_follow_up": (
+        Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
+        Parameter("follow_up_id", "text", help="Id of the follow-up, fup_…", is_required=True),
+    ),
     "list_thread_messages": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter(

@@ -1,6 +1,6 @@
 """The reading tools for an agent. Each is one call of the interface, or a few together."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -37,6 +37,9 @@ from postroom_client.transport.exchange import Steps
 
 Labels = list[str] | None
 TextOffset = Annotated[int, Field(description="next_offset of the previous piece.", ge=0)]
+
+
+ThreadState = Literal["open", "snoozed", "done", "awaiting", "overdue"]
 
 
 class Tools:
@@ -82,13 +85,17 @@ class Tools:
         unread_only: Annotated[
             bool, Field(description="true: only threads that need work, neither answered nor marked read.")
         ] = False,
+        state: Annotated[
+            ThreadState | None,
+            Field(description="awaiting: nobody has answered yet. overdue: nor in time."),
+        ] = None,
         limit: Limit = 20,
         offset: Offset = 0,
     ) -> ThreadPage:
         """List the threads of an inbox, newest first."""
         found = await self._api.inbox_id(ctx, inbox_id)
         is_read = False if unread_only else None
-        call = calls.list_threads(found, is_read=is_read, limit=limit, offset=offset)
+        call = calls.list_threads(found, is_read=is_read, state=state, limit=limit, offset=offset)
         return results.thread_page(await self._api.call(ctx, call))
 
     async def read_thread(

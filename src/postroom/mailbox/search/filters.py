@@ -40,6 +40,9 @@ CONDITIONS: dict[str | int, str] = {
     "held": "exists (select 1 from holds where holds.message_id = messages.id and holds.state = 'held')",
     "snoozed": "exists (select 1 from threads where threads.id = messages.thread_id and state = 1)",
     "done": "exists (select 1 from threads where threads.id = messages.thread_id and state = 2)",
+    "awaiting": "exists (select 1 from threads where threads.id = messages.thread_id"
+    " and awaiting_until is not null)",
+    "overdue": "exists (select 1 from threads where threads.id = messages.thread_id and is_overdue = 1)",
     "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
     "blocked": "messages.direction = 'blocked'",
     "category": "coalesce(messages.category, '') = :value",
@@ -58,6 +61,8 @@ THREADS: dict[str | int, str] = {
     "unread": "threads where is_read = 0",
     "snoozed": "threads where state = 1",
     "done": "threads where state = 2",
+    "awaiting": "threads where awaiting_until is not null",
+    "overdue": "threads where awaiting_until is not null and is_overdue = 1",
     "flagged": "threads where account_id = :account_id and is_risky = 1",
 }
 # The same of messages.

@@ -18,6 +18,12 @@ from postroom.operations.sending.address_fields import (
     read_reply_to,
 )
 from postroom.operations.sending.calendar import InvitationBody, read_invitation
+from postroom.operations.sending.expecting import (
+    ExpectReplyBy,
+    FollowUps,
+    read_expectation,
+    read_follow_ups,
+)
 from postroom.operations.sending.files import SentFile, SentFiles
 from postroom.outward.send_stages import Order, parse_moment, require_files_fit
 from postroom.processes import pools
@@ -161,6 +167,7 @@ TemplateFields = Annotated[
     Meta(max_length=FIELDS_LIMIT, description="The text for each field of the template."),
 ]
 
+
 _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
 
 
@@ -206,6 +213,8 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     fields: TemplateFields = {}
     unsubscribe: Unsubscribe = False
     from_address: FromAddress | None = None
+    expect_reply_by: ExpectReplyBy | None = None
+    follow_ups: FollowUps = []
 
 
 class RedirectBody(Struct, rename="camel", frozen=True):
@@ -268,6 +277,8 @@ def read_order(
         reply_to_message_id=body.reply_to_message_id,
         unsubscribe=body.unsubscribe,
         from_address=body.from_address or None,
+        expects=read_expectation(body.expect_reply_by),
+        nudges=read_follow_ups(body.follow_ups),
     )
 
 

@@ -19,7 +19,9 @@ from postroom.storage.database import Row, Tx
 STANDING = (
     "inboxes.account_id, inboxes.pod_id, messages.inbox_id, messages.key_id,"
     f" {HAS_POLICY} as has_policy, {IS_PAUSED} as is_paused,"
-    " (select keys.permissions from keys where keys.id = messages.key_id) as key_permissions"
+    " (select keys.permissions from keys where keys.id = messages.key_id) as key_permissions,"
+    " exists (select 1 from follow_ups where follow_ups.sent_id = messages.id"
+    " and follow_ups.state = 'cancelled') as is_needless"
 )
 # Whether one address, `:target`, is suppressed.
 SUPPRESSED_AS = (
@@ -37,6 +39,7 @@ class SendCheckInput(Struct, frozen=True, kw_only=True):
     suppressed: Mapping[str, str]  # why, by address
     key: str | None  # the reason against the sending key, if any
     is_paused: bool
+    is_needless: bool  # a nudge that waited, and whose answer has come
 
 
 class RecipientRefusal(Struct, frozen=True):
@@ -72,7 +75,11 @@ def judge_all(tx: Tx, asked: Sequence[SendCheckInput]) -> list[SendCheck]:
     by_policy = _find_policy_refusals(tx, asked)
     return [
         SendCheck(
-            refusals=(*_refused_by_policy(each, by_policy), *_refused_as_suppressed(each)),
+            refusals=(
+                *_refused_by_policy(each, by_policy),
+                *_refused_as_suppressed(each),
+                *_refused_as_needless(each),
+            ),
             waits=(*((each.key,) if each.key else ()), *((PAUSED,) if each.is_paused else ())),
         )
         for each in asked
@@ -122,6 +129,13 @@ def _refused_as_suppressed(check_input: SendCheckInput) -> Iterable[RecipientRef
             )
 
 
+def _refused_as_needless(check_input: SendCheckInput) -> Iterable[RecipientRefusal]:
+    if check_input.is_needless:
+        error = "The thread needs this follow-up no more: it was answered or ended before this left."
+        for address in check_input.addresses:
+            yield RecipientRefusal(address, RecipientNotAllowed(error, recipient=address))
+
+
 def cannot_be_shown(address: str, inbox_id: str, seal: str) -> RecipientRefusal:
     """For a signed or encrypted email that a person would have to approve: its bytes are not all shown."""
     error = RecipientNotAllowed(
@@ -163,6 +177,7 @@ def to_standing(
         suppressed=suppressed,
         key=against_key(row["key_id"], row["key_permissions"], excused),
         is_paused=bool(row["is_paused"]),
+        is_needless=bool(row["is_needless"]),
     )
 
 

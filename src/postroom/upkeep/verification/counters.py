@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from postroom.accounts import accounts
 from postroom.mailbox import inboxes, threads
+from postroom.mailbox.thread_selects import IS_LISTED
 from postroom.storage.database import Tx, one_of
 from postroom.upkeep.verification.parts import Finding, Page, StoredPart, next_ids, of_rows
 
@@ -67,7 +68,7 @@ def _lock(tx: Tx, table: str, row_id: str) -> None:
 
 
 _OF_INBOX = "select count(*) from messages where inbox_id = inboxes.id and is_trashed = 0 and direction ="
-_OF_THREADS = f"select count(*) from threads where inbox_id = inboxes.id and {threads.IS_LISTED}"
+_OF_THREADS = f"select count(*) from threads where inbox_id = inboxes.id and {IS_LISTED}"
 
 THREADS = Counted(
     "threads",

@@ -69,6 +69,7 @@ PATH_NAMES = {
     "draft_id": "Id of the draft, drf_…",
     "filename": "Name of the file, as the message or the draft lists it.",
     "inbox_id": "Id or address of the inbox.",
+    "follow_up_id": "Id of the follow-up, fup_…",
     "key_id": "Id of the key, key_…",
     "message_id": "Id of the message, msg_…",
     "note_id": "Id of the note, note_…",

@@ -29,7 +29,7 @@ def list_all(
     ] = None,
     label: Annotated[str | None, typer.Option(help="Only those with this label.")] = None,
     assignee: Annotated[str | None, typer.Option(help="Only those of this user: an id, me or none.")] = None,
-    state: Annotated[str | None, typer.Option(help="Only open, snoozed or done ones.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only open, snoozed, done, awaiting, overdue.")] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes that the key reaches.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
@@ -71,11 +71,32 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
     output.mention_rest(page)
 
 
+@command(app, "expect")
+def expect(
+    context: CommandContext,
+    thread_id: Annotated[str, typer.Argument(help="The thread.")],
+    days: Annotated[int | None, typer.Option(min=1, help="So many days from now.")] = None,
+    working_days: Annotated[int | None, typer.Option(min=1, help="So many working days from now.")] = None,
+    by: Annotated[str | None, typer.Option(help="A time with its zone.")] = None,
+    never: Annotated[bool, typer.Option("--never", help="Expect none any more; cancels follow-ups.")] = False,
+) -> None:
+    """Expect an answer by a time; without one the thread is overdue."""
+    from postroom_client.calls import calls
+    from postroom_client.results import ReplyWithin
+
+    if sum((days is not None, working_days is not None, by is not None, never)) != 1:
+        raise typer.BadParameter("give one of --days, --working-days, --by and --never")
+    within = None if days is None and working_days is None else ReplyWithin(days, working_days)
+    asked = calls.update_thread(thread_id, expect_reply_by=within or by)
+    context.show(asked, lambda thread: show_thread(context, thread))
+
+
 def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
     pairs += [("with", ", ".join(each.name or each.address for each in thread.participants))]
     pairs += [("verdict", _warning(thread))] if _warning(thread) else []
     pairs += [("assignee", thread.assignee_id)] if thread.assignee_id else []
+    pairs += [("awaiting", f"until {thread.awaiting.until}")] if thread.awaiting else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))

@@ -207,6 +207,19 @@ MAILBOX = (
         fixed={"is_done": False, "snoozed_until": None},
     ),
     Plain(
+        "threads follow-ups",
+        "list_follow_ups",
+        "List the follow-ups of a thread.",
+        columns=("id", "when due_at", "state", "why reason", "sent sent_id"),
+        empty="No follow-up in this thread. Prepare some with the send: followUps in the API.",
+    ),
+    Plain(
+        "threads unfollow",
+        "delete_follow_up",
+        "Cancel a follow-up that is not sent yet.",
+        done="{follow_up_id} is cancelled.",
+    ),
+    Plain(
         "threads note",
         "create_note",
         "Write an internal note on a thread; it is never sent.",
