@@ -82,9 +82,15 @@ def _show(context: CommandContext, steps: "SetupSteps") -> None:
 
 
 def _print(steps: "SetupSteps") -> None:
+    from postroom.commands.setup_steps import SET_THIS
+
     mark = ("", lambda item: MARKS[item.verdict])
     output.print_table((mark, "check name", "found detail"), steps.findings)
+    lines = [each.next_step for each in steps.findings if each.next_step.startswith(SET_THIS)]
     for item in steps.findings:
-        if item.next_step:
+        if item.next_step and item.next_step not in lines:
             output.note(f"{item.name}: {item.next_step}")
+    if lines:
+        output.note("Set these DNS records:")
+        output.note("\n".join(line.removeprefix(SET_THIS) for line in lines))
     output.note(f"Changed: {', '.join(steps.changed)}." if steps.changed else "Nothing had to be changed.")

@@ -14,7 +14,7 @@ from postroom.clock import SystemClock, to_iso
 from postroom.config import Config, serves_https
 from postroom.host_setup.systemd import Service, SetupFailed
 
-START_SECONDS, STOP_SECONDS = 60.0, 60.0
+START_SECONDS, STOP_SECONDS = 120.0, 60.0
 CERTIFICATE_SECONDS = 240.0
 PAUSE_SECONDS = 0.2
 LOOK_EVERY = 15  # pauses between two looks at the reason why there is none

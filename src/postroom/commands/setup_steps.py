@@ -30,6 +30,7 @@ from postroom_client.errors import PostroomError
 T = TypeVar("T")
 NEEDED = ("A", "MX")  # without these and the DKIM key no email comes, or none is believed
 PROVIDER_SECONDS = 30
+SET_THIS = "Set: "  # before a line for a zone file
 VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
 
@@ -87,7 +88,11 @@ class SetupSteps:
         if found.is_open:
             self.note("port 25 out", "pass", f"{found.server} answers: {found.reason}")
             return host, True
-        reason = f"{found.server or host.owner.rpartition('@')[2]}: {found.reason}"
+        if not found.server:
+            step = "Check the name servers of this machine, and the owner's address."
+            self.fail("port 25 out", f"not tried: {found.reason}", step)
+            return host, False
+        reason = f"{found.server}: {found.reason}"
         relay = questions.ask_relay(self._ask) if self._told.asks else ""
         if relay:
             self.note("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
@@ -161,22 +166,31 @@ class SetupSteps:
         self.changed += [
             f"DNS {each.record.type} {each.record.name}" for each in outcomes if each.state == "set"
         ]
-        is_waited_for = bool(outcomes)
-        missing = run(find_missing(wanted, is_waited_for))
-        for each in outcomes:
-            if each.state in ("kept", "failed"):
-                self._note_record(each.record, each.detail)
-        told = {each.record for each in outcomes if each.state in ("kept", "failed")}
+        refused = [each for each in outcomes if each.state in ("kept", "failed")]
+        left = {each.record for each in refused}
+        looked_for = [each for each in wanted if each not in left]
+        missing = run(find_missing(looked_for, is_waited_for=bool(outcomes)))
+        self._note_records(len(wanted), refused, missing)
+        if self._address and not any(each.type == "A" for each in (*left, *missing)):
+            return True
+        step = "Set the records and run the same command again."
+        self.fail("server", f"not started: {config.domain} does not lead to this machine yet", step)
+        return False
+
+    def _note_records(
+        self, wanted: int, refused: list[SetRecordOutcome], missing: list[WantedRecord]
+    ) -> None:
+        for each in refused:
+            self._note_record(each.record, each.detail)
         for record in missing:
-            if record not in told:
-                self._note_record(record, "missing")
-        self.note("DNS records", "pass", f"{len(wanted) - len({*told, *missing})} of {len(wanted)} are right")
-        return not any(each.type == "A" for each in missing)
+            self._note_record(record, "missing")
+        wrong = len(refused) + len(missing)
+        self.note("DNS records", "warn" if wrong else "pass", f"{wanted - wrong} of {wanted} are right")
 
     def _note_record(self, record: WantedRecord, detail: str) -> None:
         is_needed = record.type in NEEDED or "v=DKIM1" in record.value
         verdict = "fail" if is_needed else "warn"
-        self.note(f"DNS {record.type} {record.name}", verdict, detail, f"Set: {record.line()}")
+        self.note(f"DNS {record.type} {record.name}", verdict, detail, f"{SET_THIS}{record.line()}")
 
     def _start(self) -> None:
         assert self._server is not None

@@ -18,7 +18,7 @@ ELSEWHERE = "192.88.99.1"  # a public address; nothing is sent there, only its r
 
 
 class PortTry(Struct, frozen=True):
-    """The outcome of a real try; `server` is "" where none could be found."""
+    """The outcome of a real try; `server` is "" where none was found: then nothing could be tried."""
 
     is_open: bool
     server: str
