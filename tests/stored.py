@@ -5,7 +5,7 @@ from postroom.accounts import accounts, pods
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
-from postroom.mailbox import inboxes, messages
+from postroom.mailbox import inboxes, message_lists, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries
@@ -36,7 +36,7 @@ def incoming(inbox: Inbox, raw: bytes, now: int = START) -> AcceptedMail:
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
     """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
     deposit(tx, [incoming(inbox, letter(text, **fields), now)])
-    listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
+    listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 1, 0)
     found = messages.find(tx, listed.messages[0].id)
     assert found is not None
     return found

@@ -44,7 +44,7 @@ from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
 from postroom.operations.calendars.follow_feeds import start_calendars
-from postroom.operator_services import open_tracing, start_acme, start_rules
+from postroom.operator_services import open_tracing, start_acme, start_judges
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
@@ -209,7 +209,7 @@ def start_examination_and_upkeep(
     resources.event_translation.render = agentmail_events.render_for_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(run_queue, resources, EXAMINATIONS, look_at))
-    start_rules(stack, resources)
+    start_judges(stack, resources)
     start_background_loops(stack, resources)
     read = partial(domain_reports.read_mail, resources, lookup)
     run(stack, resources, "domain reports", partial(run_queue, resources, REPORTS, read))

@@ -34,6 +34,7 @@ MAX_DRAIN_SECONDS = 3600
 SETTINGS_FILE = "POSTROOM_SETTINGS"
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
+JUNK_ACTIONS = ("mark", "folder", "reject")
 ROLES = ("owner", "admin", "approver", "viewer")
 
 
@@ -90,6 +91,7 @@ class Config(Struct, frozen=True):
     oidc_role: str  # of people without an invitation; "" refuses them
     clamd: str  # host:port, or unix: and a path; "" for none
     clamd_wait: int  # how many seconds an email waits for it
+    junk: str  # what happens to junk where no account, pod or inbox says
     judge_url: str  # asked about received mail; "" for none
     mcp_events: bool | None  # MCP Events are offered; a young proposal
     otel_url: str  # the collector that gets spans; "" for none
@@ -330,6 +332,7 @@ SETTINGS = (
     Setting("POSTROOM_OTEL", "otel_url", "", read.collector_url, "A collector of OpenTelemetry (OTLP)."),
     Setting("POSTROOM_CLAMD", "clamd", "", read.clamd, "Looks for malware: host:port or unix:/path."),
     Setting("POSTROOM_CLAMD_WAIT", "clamd_wait", "0", read.number(0, 86_400), "Seconds to wait for it."),
+    Setting("POSTROOM_JUNK", "junk", "mark", read.one_of(*JUNK_ACTIONS), "mark, folder or reject."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "Your own judge of mail: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", read.text, "The model of a chat endpoint."),

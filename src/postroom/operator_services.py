@@ -1,4 +1,4 @@
-"""Starts what asks a service of the operator's choice, and what rules have queued."""
+"""Starts what asks a service of the operator's choice, what rules have queued, and the junk filter."""
 
 import contextlib
 from functools import partial
@@ -10,6 +10,7 @@ from postroom.certificates.keep_certificates import CertificateKeeper
 from postroom.certificates.wanted import own_names
 from postroom.config import Config, ConfigError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.inward.junk.learning import learn_all
 from postroom.inward.rules import tasks
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
@@ -62,6 +63,12 @@ async def open_tracing(stack: contextlib.AsyncExitStack, config: Config) -> Trac
     tracing = await pools.ONCE.run(start_tracing, config)
     stack.push_async_callback(pools.ONCE.run, tracing.close)
     return tracing
+
+
+def start_judges(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
+    """Starts what looks at email behind its event: rules, the judge, and what learns of junk."""
+    resources.loops.run(stack, "junk filter", partial(learn_all, resources))
+    start_rules(stack, resources)
 
 
 def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:

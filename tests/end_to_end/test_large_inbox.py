@@ -11,7 +11,7 @@ from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
 from postroom.inward import into_thread
-from postroom.mailbox import messages, threads
+from postroom.mailbox import message_lists, messages, threads
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.conftest import Server
 from tests.doubles import START
@@ -71,14 +71,17 @@ def nodes(plan: dict[str, Any]) -> list[str]:
 
 # What is asked, and the index that must answer.
 QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
-    "inbox messages": ("messages_by_inbox", lambda tx, inbox: messages.list_of_inbox(tx, inbox, None, 50, 0)),
+    "inbox messages": (
+        "messages_by_inbox",
+        lambda tx, inbox: message_lists.list_of_inbox(tx, inbox, None, 50, 0),
+    ),
     "inbound messages": (
         "messages_by_",
-        lambda tx, inbox: messages.list_of_inbox(tx, inbox, "inbound", 50, 100),
+        lambda tx, inbox: message_lists.list_of_inbox(tx, inbox, "inbound", 50, 100),
     ),
     "outbound messages": (
         "messages_by_direction",
-        lambda tx, inbox: messages.list_of_inbox(tx, inbox, "outbound", 50, 0),
+        lambda tx, inbox: message_lists.list_of_inbox(tx, inbox, "outbound", 50, 0),
     ),
     "threads": ("threads_by_inbox", lambda tx, inbox: threads.list_of_inbox(tx, inbox, None, 50, 0)),
     "unread threads": (

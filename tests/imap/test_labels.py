@@ -38,7 +38,7 @@ class Mailbox:
 
     def copy(self, message_id: str) -> None:
         uids = [self.uid(INBOX, message_id)]
-        mails.copy_mails(self.tx, self.caller, self.inbox.id, INBOX, uids, "Bills", START)
+        mails.copy_mails(self.tx, self.caller, self.inbox.id, INBOX, uids, "Bills", load({}), START)
 
     def move(self, folder: str, message_id: str, name: str) -> None:
         uids = [self.uid(folder, message_id)]

@@ -12,7 +12,7 @@ import pytest
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.config import load
-from postroom.mailbox import labels, messages, threads
+from postroom.mailbox import labels, message_lists, threads
 from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import DELETED, SEEN
 from postroom.mailbox.folders.uid_map import INBOX, TRASH
@@ -189,10 +189,10 @@ class Play:
 
     def compare_lists(self) -> None:
         shown = {each for each, known in self.known.items() if TRASH not in known.folders}
-        listed, total = messages.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)
+        listed, total = message_lists.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)
         assert {each.id for each in listed.messages} == shown
         assert total == len(shown)
-        everything, whole = messages.list_of_inbox(self.tx, self.inbox.id, None, 200, 0, "trash")
+        everything, whole = message_lists.list_of_inbox(self.tx, self.inbox.id, None, 200, 0, "trash")
         assert {each.id for each in everything.messages} == set(self.known)
         assert whole == len(self.known)
         found, count = threads.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)

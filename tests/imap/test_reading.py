@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from postroom.accounts import keys
+from postroom.config import load
 from postroom.imap.dialogue import commands
 from postroom.imap.dialogue.cursor import CommandCursor
 from postroom.imap.dialogue.reader import CommandText
@@ -169,7 +170,7 @@ async def test_of_many_that_are_named_only_these_are_moved(
         assert caller is not None
         folder_verbs.create_folder(tx, caller, inbox.id, "Work", START)
         uids = [1, 3, 5, 7, 9, 11]
-        mails.copy_mails(tx, caller, inbox.id, INBOX, uids, "Work", START)
+        mails.copy_mails(tx, caller, inbox.id, INBOX, uids, "Work", load({}), START)
         there = views.uids(tx, inbox.id, uid_map.of_label("work"))
         return there, views.uids(tx, inbox.id, INBOX)
 

@@ -19,7 +19,7 @@ from postroom.imap.dialogue.cursor import CommandCursor
 from postroom.imap.dialogue.reader import CommandText
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
-from postroom.mailbox import labels, messages, threads
+from postroom.mailbox import labels, message_lists, messages, threads
 from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import RECENT
 from postroom.mailbox.folders.uid_map import INBOX
@@ -143,7 +143,7 @@ class Program:
 
 def of_world(tx: Tx, inbox: Inbox, what: str) -> None:
     number = next(_numbers)
-    listed, _ = messages.list_of_inbox(tx, inbox.id, None, 3, 0)
+    listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 3, 0)
     if what == "mail" or not listed.messages:
         put_mail(tx, inbox, f"Text {number}", START + number, message_id=f"<{number}@x>")
         return

@@ -14,7 +14,7 @@ from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.journal.running import running_journal
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import OwnReader
-from postroom.mailbox import documents, messages
+from postroom.mailbox import documents, message_lists
 from postroom.storage import segments
 from postroom.storage.database import Tx
 from postroom.storage.records import HEAD
@@ -45,7 +45,7 @@ def subjects(tx: Tx, inbox_id: str) -> list[str]:
     stored = [
         b"".join(documents.pieces(message.stored))
         for offset in range(0, COUNT, 100)
-        for message in messages.list_of_inbox(tx, inbox_id, None, 100, offset)[0].messages
+        for message in message_lists.list_of_inbox(tx, inbox_id, None, 100, offset)[0].messages
     ]
     return [documents.decode(document).subject for document in reversed(stored)]
 

@@ -18,6 +18,7 @@ from postroom.mailbox import (
     correspondents,
     documents,
     message_json,
+    message_lists,
     messages,
     thread_participants,
     threads,
@@ -47,7 +48,7 @@ async def counts(db: Database, inbox: Inbox) -> list[int]:
 
 
 def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
-    page, _ = messages.list_of_inbox(tx, inbox.id, None, 100, 0)
+    page, _ = message_lists.list_of_inbox(tx, inbox.id, None, 100, 0)
     stored = [b"".join(documents.pieces(message.stored)) for message in reversed(page.messages)]
     return [documents.decode(document) for document in stored]
 
@@ -137,10 +138,10 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     message = await db.read(messages.find, work.message_id)
     assert message is not None
     found = examine.Examined(None, [], screening.Screening("clean", []))
-    assert await db.write(examine.finish, message, found, "http://x", START) == [
+    assert await db.write(examine.finish, message, found, "mark", "http://x", START) == [
         event_log.bell(inbox.account_id)
     ]
-    assert await db.write(examine.finish, message, found, "http://x", START) == []
+    assert await db.write(examine.finish, message, found, "mark", "http://x", START) == []
     assert len((await db.read(event_log.list_after, wanted, 0, 10)).events) == 1
 
 

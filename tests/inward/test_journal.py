@@ -23,7 +23,7 @@ from postroom.inward.journal.running import running_journal
 from postroom.inward.journal.turns import Backlogged, FairReader, ReadingTurns
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import MAX_HOPS, OwnReader
-from postroom.mailbox import documents, messages
+from postroom.mailbox import documents, message_lists, messages
 from postroom.storage import segments
 from postroom.storage.database import Tx
 from postroom.storage.segments import SegmentPlace, SegmentWriter
@@ -53,7 +53,7 @@ def arrival(inbox_id: str, subject: str, peer_ip: str = "192.0.2.1") -> Arrival:
 
 def subjects(tx: Tx, inbox_id: str) -> list[str]:
     """Oldest first."""
-    page, _ = messages.list_of_inbox(tx, inbox_id, None, 100, 0)
+    page, _ = message_lists.list_of_inbox(tx, inbox_id, None, 100, 0)
     stored = [b"".join(documents.pieces(message.stored)) for message in reversed(page.messages)]
     return [documents.decode(document).subject for document in stored]
 

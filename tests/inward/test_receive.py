@@ -99,6 +99,8 @@ async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> 
         "linkDetails": [],
         "category": "personal",
         "autoReplyable": True,
+        "junk": {"score": 0.1371, "isJunk": False, "reasons": [{"name": "words", "weight": -1.84}]},
+        "folder": "inbox",
         "verdict": "clean",
         "signals": [],
         "attachmentsRead": True,

@@ -8,7 +8,7 @@ from postroom.inward.examine import Examined
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
 from postroom.inward.screening import Screening
-from postroom.mailbox import correspondents, messages
+from postroom.mailbox import correspondents, message_lists, messages
 from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
@@ -33,7 +33,7 @@ def put_unexamined(tx: Tx, inbox: Inbox) -> Message:
         Origin((Destination(inbox.id),), b"", PUBLIC, "x", "alice@example.com"), letter("Hello")
     )
     deposit(tx, [AcceptedMail(read_mail(arrival), "http://x", START)])
-    listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
+    listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 1, 0)
     found = messages.find(tx, listed.messages[0].id)
     assert found is not None
     return found
@@ -47,7 +47,7 @@ async def test_only_whose_mail_did_not_fail_dmarc_is_trusted(
     message = await db.write(put_unexamined, inbox)
     assert await db.read(correspondents.find, asked, only_trusted=True) == set()
     found = Examined(Verdicts("none", "none", dmarc, "example.com"), [], Screening("clean", []))
-    await db.write(examine.finish, message, found, "http://x", START)
+    await db.write(examine.finish, message, found, "mark", "http://x", START)
     assert await db.read(correspondents.find, asked) == set(asked)
     assert await db.read(correspondents.find, asked, only_trusted=True) == (
         set(asked) if is_trusted else set()

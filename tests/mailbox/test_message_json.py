@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from postroom.limits import PAGE_BYTES
-from postroom.mailbox import attachments, documents, inboxes, message_json, messages
+from postroom.mailbox import attachments, documents, inboxes, message_json, message_lists, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -51,7 +51,7 @@ async def test_a_page_has_at_least_one_message_however_large(db: Database, inbox
             document = documents.decode(message.document)
             large = msgspec.structs.replace(document, body_text="x" * PAGE_BYTES)
             messages.set_document(tx, large)
-        found, total = messages.list_of_inbox(tx, inbox.id, None, 10, 0)
+        found, total = message_lists.list_of_inbox(tx, inbox.id, None, 10, 0)
         shown, is_cut = message_json.to_page(tx, found, LINKS)
         assert (len(msgspec.json.decode(b"".join((b"[", *shown, b"]")))), is_cut, total) == (1, True, 2)
 
@@ -72,11 +72,11 @@ async def test_what_was_kept_out_is_listed_and_counted_where_it_is_asked_for(
             ("inbound", BLOCKED, 2),
             ("outbound", BLOCKED, 0),
         ):
-            found, total = messages.list_of_inbox(tx, inbox.id, direction, 10, 0, including)
+            found, total = message_lists.list_of_inbox(tx, inbox.id, direction, 10, 0, including)
             assert (len(found.messages), total) == (number, number), (direction, including)
         blank = dict.fromkeys(("peer_ip", "helo", "mail_from"), "")
         insert(tx, "examinations", message_id=kept_out.id, due_at=START, **blank)
-        found, _ = messages.list_of_inbox(tx, inbox.id, None, 10, 0, BLOCKED)
+        found, _ = message_lists.list_of_inbox(tx, inbox.id, None, 10, 0, BLOCKED)
         assert len(found.messages) == 1  # what is not judged yet is in no list
 
     await db.write(run)

@@ -6,7 +6,7 @@ from msgspec import structs
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.limits import PAGE_BYTES
-from postroom.mailbox import documents, messages, raw_mails, related
+from postroom.mailbox import documents, message_lists, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import idempotency
@@ -52,9 +52,9 @@ async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Databas
         for at, text in enumerate(("2", "3"), 1)
     ]
     ids = [message.id for message in (first, *others)]
-    page, total = await db.read(messages.list_of_inbox, inbox.id, None, 2, 1)
+    page, total = await db.read(message_lists.list_of_inbox, inbox.id, None, 2, 1)
     assert ([message.id for message in page.messages], total) == ([ids[1], ids[0]], 3)
-    assert (await db.read(messages.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0))[1] == 0
+    assert (await db.read(message_lists.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0))[1] == 0
     listed = await db.read(messages.list_of_thread, first.thread_id, 2, 1)
     assert [message.id for message in listed.messages] == ids[1:]
     assert await db.read(related.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
@@ -127,7 +127,7 @@ async def test_rows_that_were_stored_before_bytes_were_packed_are_read_as_they_a
         (row,) = tx.all("select messages.category as category from messages")
         found = messages.find(tx, message.id)
         assert found is not None
-        listed, _ = messages.list_of_inbox(tx, inbox.id, None, 20, 0)
+        listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 20, 0)
         heads = raw_mails.heads(tx, [message.id])
         return row["category"], found, listed, heads, raw_mails.get(tx, message.id)
 
@@ -144,7 +144,7 @@ async def test_a_page_of_a_list_is_bounded_by_what_it_shows_not_by_what_is_store
 ) -> None:
     for _ in range(6):
         await db.write(put_mail, inbox, "a" * 900_000)
-    listed, total = await db.read(messages.list_of_inbox, inbox.id, None, 20, 0)
+    listed, total = await db.read(message_lists.list_of_inbox, inbox.id, None, 20, 0)
     assert total == 6
     assert listed.is_cut
     assert sum(len(each.stored[0]) for each in listed.messages) <= PAGE_BYTES

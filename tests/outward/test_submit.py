@@ -14,7 +14,7 @@ from postroom.errors import (
     IdempotencyKeyReused,
     RecipientSuppressed,
 )
-from postroom.mailbox import messages, thread_participants, threads
+from postroom.mailbox import message_lists, messages, thread_participants, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
 from postroom.outward.send import to_letter
@@ -67,7 +67,7 @@ async def test_a_repeated_key_gives_the_first_answer_and_stores_nothing(db: Data
     first, second = await db.write(submit, [asked, asked])
     assert (first.is_replay, second.is_replay) == (False, True)
     assert first.content == second.content
-    assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 1
+    assert (await db.read(message_lists.list_of_inbox, inbox.id, None, 10, 0))[1] == 1
     with pytest.raises(IdempotencyKeyReused):
         await db.write(submit, [sending(inbox, request_hash=hash_request(b"other"))])
 
@@ -77,7 +77,7 @@ async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: I
     await db.write(suppressions.add, inbox.account_id, "p@example.com", suppressions.MANUAL, START)
     with pytest.raises(RecipientSuppressed):
         await db.write(submit, [sending(inbox)])
-    assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
+    assert (await db.read(message_lists.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
     await db.write(suppressions.remove, inbox.account_id, "p@example.com")
     (answer,) = await db.write(submit, [sending(inbox)])
     assert not answer.is_replay
@@ -155,7 +155,7 @@ async def test_a_send_that_a_rule_asks_about_is_not_read_inside_its_transaction(
     asked = sending(inbox, body="Pay at https://evil.example/x")
     with pytest.raises(Unjudged):
         await db.write(submit, [asked])
-    assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
+    assert (await db.read(message_lists.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
     judgement = judge(asked.order, asked.around, asked.letter)
     (answer,) = await db.write(submit, [replace(asked, judgement=judgement)])
     hold = msgspec.json.decode(answer.content)["hold"]

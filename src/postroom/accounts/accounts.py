@@ -30,6 +30,7 @@ class Account(Struct, frozen=True):
     storage_limit_bytes: int | None = None  # None: as much as there is room for
     limits: str | None = None  # what the operator set for it alone
     saved_searches: str = "[]"
+    junk: str | None = None
 
 
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
@@ -50,7 +51,7 @@ def get(tx: Tx, account_id: str) -> Account:
 def put(tx: Tx, account: Account) -> None:
     """Stores the fields that an account may change of itself."""
     require_free(tx, account.name, besides=account.id)
-    update_item(tx, "accounts", account, ("name", "approval", "retention_days", "saved_searches"))
+    update_item(tx, "accounts", account, ("name", "approval", "retention_days", "saved_searches", "junk"))
 
 
 def require_free(tx: Tx, name: str, besides: str = "") -> None:

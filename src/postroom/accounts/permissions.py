@@ -17,6 +17,7 @@ WRITING = (DRAFT, SEND)  # either will do
 SENDING = (SEND,)
 APPROVING = (APPROVE,)
 MANAGING = (MANAGE,)
+TEACHING = (SEND, MANAGE)  # what is junk
 
 
 def with_notes(held: Iterable[str]) -> set[str]:

@@ -28,6 +28,7 @@ class Pod(Struct, frozen=True):
     created_at: int
     approval: str | None = None
     outbound: str | None = None  # its relays, with their passwords
+    junk: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":

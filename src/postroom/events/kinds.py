@@ -6,6 +6,7 @@ from postroom.errors import BadRequest
 
 MESSAGE_RECEIVED = "message.received"
 MESSAGE_BLOCKED = "message.blocked"
+MESSAGE_JUNK = "message.junk"  # it came into the Junk folder, or somebody moved it there
 MESSAGE_SENT = "message.sent"
 MESSAGE_FAILED = "message.failed"
 MESSAGE_BOUNCED = "message.bounced"
@@ -49,6 +50,7 @@ KINDS = (
     MESSAGE_COMPLAINED,
     MESSAGE_UNSUBSCRIBED,
     MESSAGE_BLOCKED,
+    MESSAGE_JUNK,
     MESSAGE_HELD,
     MESSAGE_APPROVED,
     MESSAGE_REJECTED,
@@ -79,7 +81,7 @@ KINDS = (
     CALENDAR_STARTING,
     CALENDAR_ENDED,
 )
-INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
+INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_JUDGED})
 
 
 def require_known(asked: Iterable[str], field: str) -> None:

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from postroom import traces
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
+from postroom.events.junk_shape import EventJunk
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import (
@@ -109,6 +110,7 @@ class EventMessage(Struct, frozen=True):
     calendar: EventCalendar | None = None
     analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
     traceparent: Annotated[str, Meta(description=OF_MESSAGE)] | UnsetType = UNSET
+    junk: EventJunk | None = None
 
 
 class EventHold(Struct, frozen=True):
@@ -349,6 +351,7 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         calendar=_calendar(document.calendar) if document.calendar is not UNSET else None,
         analysis=document.analysis,
         traceparent=_traceparent(document),
+        junk=EventJunk.of(document.junk),
     )
 
 

@@ -108,7 +108,9 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     elif len(uids) > COPIED_TOGETHER:
         return b"NO [LIMIT] Copy at most %d messages at once." % COPIED_TOGETHER
     else:  # all of them or none
-        pairs = await db.write(mails.copy_mails, caller, inbox_id, view.folder, uids, request.folder, now)
+        pairs = await db.write(
+            mails.copy_mails, caller, inbox_id, view.folder, uids, request.folder, config, now
+        )
     validity = await db.read(uid_map.find_validity, inbox_id)
     pairs.sort()
     there, here = (imap_values.numbers(side) for side in zip(*pairs, strict=True)) if pairs else (b"", b"")

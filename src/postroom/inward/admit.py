@@ -7,7 +7,7 @@ from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
 from postroom.events import event_log
 from postroom.events.announce import announce, announce_all, count_untold
-from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
+from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import into_thread, screening
 from postroom.inward.into_thread import Names
@@ -47,16 +47,37 @@ def is_genuine(document: Document) -> bool:
     return document.auth is None or document.auth.dmarc in GENUINE
 
 
-def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url: str, now: int) -> list[str]:
-    """Lets a blocked mail in, or leaves it blocked. Returns the bells to ring."""
+def decide(
+    tx: Tx,
+    inbox: Inbox,
+    message: Message,
+    document: Document,
+    keeps_junk_apart: bool,
+    base_url: str,
+    now: int,
+) -> list[str]:
+    """Lets in a mail that waited for its examination, blocks it or junks it. Returns the bells to ring."""
     names = get_names(tx, message.id)
     refusal = find_refusal(tx, inbox, document, names.senders)
+    if refusal is None and document.junk is not None and document.junk.is_junk and keeps_junk_apart:
+        inboxes.count(tx, inbox.id, junk=1)
+        return put_into_junk(tx, inbox, document, base_url, now)
     if refusal is None:
         return let_in(tx, inbox, document, names, message.created_at, base_url, now)
     inboxes.count(tx, inbox.id, blocked=1)
     uid_map.move(tx, inbox.id, message.id, uid_map.JUNK)
     policy.record_stop(tx, policy.BLOCKED, INBOUND, refusal, now, message.id)
     return emit(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
+
+
+def put_into_junk(tx: Tx, inbox: Inbox, document: Document, base_url: str, now: int) -> list[str]:
+    """Into Junk, in no thread. The caller counts, and has kept its names. Returns the bells to ring."""
+    aside = msgspec.structs.replace(document, thread_id="", new_participant=False)
+    removals.enqueue_removed(tx, [document.id])
+    messages.move_to_junk(tx, aside)
+    indexing.enqueue_all(tx, [document.id])
+    uid_map.move(tx, inbox.id, document.id, uid_map.JUNK)
+    return emit(tx, inbox, MESSAGE_JUNK, aside, base_url, now)
 
 
 def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> list[str]:

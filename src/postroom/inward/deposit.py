@@ -23,12 +23,16 @@ from postroom.inward import admit, examine, into_thread, received_reports, revie
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
+from postroom.inward.junk.senders import FROM_INSIDE, NOTHING_KNOWN, find_standing
+from postroom.inward.junk.waiting import JunkWaiting, find_waiting
+from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
 from postroom.inward.received_document import to_document
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.screening import Screening
 from postroom.mailbox import attachments, correspondents, inboxes, messages, thread_digests, usage
+from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
@@ -47,10 +51,10 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     bells: list[list[str]] = [[] for _ in mails]
     addressed = set_reports_aside(tx, set_answers_aside(tx, mails, bells), bells)
     new = without_taken(tx, without_known(tx, without_letters(tx, addressed)))
-    under_policy = inboxes.find_under_policy(tx, {each.inbox_id for each in new})
-    owners = count_mails(tx, new, under_policy)
+    waiting = find_waiting(tx, new)
+    owners = count_mails(tx, new, waiting)
     for part in in_parts(new):
-        copies = store(tx, part, owners, under_policy)
+        copies = store(tx, part, owners, waiting)
         for number, rung in emit(tx, copies):
             bells[number] += rung
     return bells
@@ -137,13 +141,13 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
     )
 
 
-def count_mails(tx: Tx, addressed: list[AddressedMail], under_policy: frozenset[str]) -> dict[str, Inbox]:
+def count_mails(tx: Tx, addressed: list[AddressedMail], waiting: JunkWaiting) -> dict[str, Inbox]:
     """Runs before mails are stored, in the order of ids, so that nodes take the locks in one order.
 
     A mail that names no other always starts a thread. Of blocked mail only the size is counted here; the
     rest when it is let in.
     """
-    let_in = [each for each in addressed if not each.destination.is_blocked(under_policy)]
+    let_in = [each for each in addressed if not waiting.has_to_wait(each)]
     counts = Counter(each.inbox_id for each in let_in)
     started = Counter(each.inbox_id for each in let_in if not names_others(each.read.mail))
     sizes: Counter[str] = Counter()
@@ -193,11 +197,9 @@ def row_size(read: ReadMail) -> int:
 
 
 def store(
-    tx: Tx, part: list[AddressedMail], owners: dict[str, Inbox], under_policy: frozenset[str]
+    tx: Tx, part: list[AddressedMail], owners: dict[str, Inbox], waiting: JunkWaiting
 ) -> list[StoredCopy]:
-    copies = [
-        to_copy(tx, each, owners[each.inbox_id], each.destination.is_blocked(under_policy)) for each in part
-    ]
+    copies = [to_copy(tx, each, owners[each.inbox_id], waiting) for each in part]
     count_late_starts(tx, copies)
     copies = look_at_senders(tx, copies)
     for copy, mail in ((copy, copy.read.mail) for copy in copies):
@@ -214,11 +216,11 @@ def store(
     return copies
 
 
-def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) -> StoredCopy:
+def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, waiting: JunkWaiting) -> StoredCopy:
     """In its thread, or in none until it is let in."""
     accepted, mail = addressed.mail, addressed.read.mail
     place = None
-    if not is_blocked:
+    if not waiting.has_to_wait(addressed):
         names, digest = into_thread.names_of(mail), to_digest(inbox, accepted)
         subject, is_imported = visible(mail.subject), accepted.is_imported
         place = into_thread.find_place(
@@ -232,7 +234,29 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
             accepted.read.kind.category == "personal",
         )
     document = to_document(inbox, accepted, place, addressed.destination.delivered_to)
-    return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document)
+    document = with_junk(tx, inbox, accepted, document, waiting)
+    is_taught = addressed.is_from_outside and inbox.id in waiting.taught
+    return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document, is_taught)
+
+
+def with_junk(
+    tx: Tx, inbox: Inbox, accepted: AcceptedMail, document: Document, waiting: JunkWaiting
+) -> Document:
+    """By what its words say to all accounts; where more has to be asked, its examination says it."""
+    read = accepted.read
+    if read.findings is None or accepted.is_filed:
+        return document
+    rules, evidence = waiting.rules[inbox.id], Evidence(read.junk_words)
+    found = weigh(evidence, read.verdicts, NOTHING_KNOWN, rules)
+    if read.origin.peer_ip == "":
+        found = weigh(evidence, read.verdicts, FROM_INSIDE, rules)
+    elif found.is_junk:
+        answered = (*read.mail.in_reply_to, *read.mail.references)
+        is_genuine = read.verdicts.dmarc in admit.GENUINE
+        senders = list(read.mail.senders)
+        standing = find_standing(tx, inbox.scope, senders, answered, is_genuine, accepted.now)
+        found = weigh(evidence, read.verdicts, standing, rules)
+    return structs.replace(document, junk=found)
 
 
 def to_digest(inbox: Inbox, accepted: AcceptedMail) -> Digest:

@@ -8,6 +8,8 @@ from msgspec import UNSET, Struct, structs
 
 from postroom import log
 from postroom.accounts.people import own_letters
+from postroom.accounts.rules import junk
+from postroom.accounts.rules.junk import JunkRules
 from postroom.clock import from_iso
 from postroom.errors import is_passing
 from postroom.events import event_log
@@ -15,6 +17,10 @@ from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, calendar_changes, scanning, screening
+from postroom.inward.into_thread import Names, names_of
+from postroom.inward.junk.evidence import JunkContent, find_evidence
+from postroom.inward.junk.senders import JunkSender, find_sender_standing
+from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.scanning import Postponed
@@ -45,7 +51,7 @@ from postroom.storage.database import Tx, item_from_row
 from postroom_mail.authentication.lookup import DnsTemporary, Lookup
 from postroom_mail.authentication.organization import domain_of, walk
 from postroom_mail.files.extraction import Extraction
-from postroom_mail.html.page import NO_PAGE, read_page
+from postroom_mail.html.page import NO_PAGE, HtmlPage, read_page
 from postroom_mail.mime.address import normalize, parse_list
 from postroom_mail.mime.parse import UNREAD, ParsedMail, parse_mail
 from postroom_mail.reading.series import CalendarObjects
@@ -122,6 +128,8 @@ class Examined(Struct, frozen=True):
     findings: Screening
     failed: Sequence[str] = ()  # the readers that raised
     calendar: CalendarObjects | None = None
+    evidence: Evidence = Evidence(0.0)
+    names: Names | None = None  # None: it was not read
 
 
 async def examine_message(
@@ -148,13 +156,13 @@ async def examine_message(
         found = nothing
     base_url, now = resources.config.base_url, resources.now()
     try:
-        bells = await resources.db.write(finish, message, found, base_url, now)
+        bells = await resources.db.write(finish, message, found, resources.config.junk, base_url, now)
     except Exception as error:
         if is_passing(error):
             raise
         log.get().exception("an examination could not be stored", message=message.id)
         found = nothing  # else the message would wait for its event forever
-        bells = await resources.db.write(finish, message, found, base_url, now)
+        bells = await resources.db.write(finish, message, found, resources.config.junk, base_url, now)
     analysis.count(found.failed)
     resources.db.ring(*bells)
 
@@ -185,16 +193,27 @@ async def find_out(
     known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
     dmarc = "temperror" if verdicts is None else verdicts.dmarc
     dmarc = dmarc if examination.peer_ip else screening.INSIDE
-    findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers)
+    page = await pools.READING.run(readers.run, "html", NO_PAGE, lambda: read_page(mail.body_html))
+    findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers, page)
     findings = scanning.with_names(findings, scan.names)
     calendar = await pools.READING.run(readers.run, "calendar", None, lambda: calendar_changes.read(mail))
-    return Examined(verdicts, texts, findings, readers.failed, calendar)
+    evidence = await readers.wait_for(
+        "junk",
+        Evidence(0.0),
+        find_evidence(resources, message.inbox_id, JunkContent(raw, mail, page), examination),
+    )
+    return Examined(verdicts, texts, findings, readers.failed, calendar, evidence, names_of(mail))
 
 
 def look_for_signals(
-    mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str], readers: Analysis
+    mail: ParsedMail,
+    files: Sequence[Attachment],
+    dmarc: str,
+    known: Sequence[str],
+    readers: Analysis,
+    read: HtmlPage | None = None,
 ) -> Screening:
-    page = readers.run("html", NO_PAGE, lambda: read_page(mail.body_html))
+    page = read or readers.run("html", NO_PAGE, lambda: read_page(mail.body_html))
     shown = mail.body_text or page.text
     return readers.run(
         "signals",
@@ -313,7 +332,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
     return file.with_text(found.method, found.text)
 
 
-def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:
+def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url: str, now: int) -> list[str]:
     """Stores texts, verdicts and event and removes the examination in one transaction, so it happens once."""
     inbox = inboxes.find(tx, message.inbox_id)
     if not remove(tx, message.id) or inbox is None:
@@ -323,10 +342,11 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
     texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)
     own_letters.end_shown_links(tx, inbox.id, texts, now)
     found = with_calendar(tx, inbox, message, found)
-    document = set_findings(tx, message, found)
+    rules = junk.in_force(tx, [inbox.id], junk_action)[inbox.id]
+    document = set_findings(tx, inbox, message, found, rules)
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
-        bells = admit.decide(tx, inbox, message, document, base_url, now)
+        bells = admit.decide(tx, inbox, message, document, rules.action != junk.MARK, base_url, now)
         change_calendar(tx, inbox, message.id, found.calendar, now)
         return bells
     change_calendar(tx, inbox, message.id, found.calendar, now)
@@ -358,18 +378,22 @@ def change_calendar(
 ) -> None:
     """Of a message that was let in, with the thread that it got."""
     message = messages.find(tx, message_id) if calendar is not None else None
-    if message is not None and not message.is_blocked:
+    if message is not None and not (message.is_blocked or message.is_junk):
         calendar_changes.apply(tx, inbox, documents.decode(message.document), calendar, now)
 
 
-def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
+def set_findings(tx: Tx, inbox: Inbox, message: Message, found: Examined, rules: JunkRules) -> Document:
     document = documents.decode(message.document)
     proven = structs.replace(
         document,
         auth=found.verdicts or document.auth,
         analysis="failed" if found.failed else document.analysis,
     )
-    judged = screening.judged(proven, found.findings)
+    is_genuine = proven.auth is not None and admit.is_genuine(proven)
+    sender = JunkSender(found.names, is_genuine, message.created_at)
+    standing = find_sender_standing(tx, inbox.scope, sender, found.evidence)
+    weighed = weigh(found.evidence, proven.auth, standing, rules)
+    judged = structs.replace(screening.judged(proven, found.findings), junk=weighed)
     messages.set_document(tx, judged)
     threads.record_verdict(tx, message.thread_id, judged.verdict)
     holds.raise_risk(tx, message.thread_id, judged.verdict)

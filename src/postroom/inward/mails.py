@@ -37,10 +37,6 @@ class Destination(Struct, frozen=True):
     def needs_no_inbox(self) -> bool:
         return self.review is not None or self.is_dropped or bool(self.report_domain)
 
-    def is_blocked(self, under_policy: frozenset[str]) -> bool:
-        """Whether it waits until the policy has judged its sender."""
-        return self.inbox_id in under_policy
-
 
 NOBODY = Destination("", is_dropped=True)
 UNKNOWN_PEER = "unknown"  # as Origin.peer_ip; not "", which is mail that never left this server
@@ -110,6 +106,7 @@ class ReadMail(Struct, frozen=True):
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
     letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
+    junk_words: float = 0.0  # how much its words speak for junk, by what all accounts start with
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
     failed: tuple[str, ...] = ()  # the readers of meaning that raised
 
@@ -140,6 +137,7 @@ class AcceptedMail(Struct, frozen=True):
     about: About | None = None  # the sent mail that the report is proven to be about
     envelope: bytes | None = None  # as IMAP writes it, if the server has mail programs
     is_filed: bool = False  # by a mail client or an import: nobody becomes known by it
+    junk_action: str = "mark"  # the server's
     # The message that was received with the same bytes: of filed mail, and of a copy that a rule makes.
     original: Document | None = None
     trace_id: str = ""  # of the trace that begins with it, if spans are recorded
@@ -164,6 +162,11 @@ class AddressedMail(Struct, frozen=True):
     def inbox_id(self) -> str:
         return self.destination.inbox_id
 
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it was received from another server, now."""
+        return self.read.origin.peer_ip != "" and not self.mail.is_filed
+
 
 class StoredCopy(AddressedMail, frozen=True):
     """It is in its inbox and its thread; in no thread while a policy has yet to judge it."""
@@ -171,6 +174,7 @@ class StoredCopy(AddressedMail, frozen=True):
     inbox: Inbox
     place: ThreadPlace | None
     document: Document
+    is_taught: bool = False  # its account has taught the junk filter, which an examination asks
 
     @property
     def is_blocked(self) -> bool:
@@ -178,4 +182,4 @@ class StoredCopy(AddressedMail, frozen=True):
 
     @property
     def needs_examination(self) -> bool:
-        return self.is_blocked or self.read.needs_examination
+        return self.is_blocked or self.read.needs_examination or self.is_taught

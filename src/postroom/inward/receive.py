@@ -18,7 +18,8 @@ from postroom.inward.arrival_spans import record_received
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import deposit
 from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
-from postroom.inward.mails import AcceptedMail, Arrival, Origin, ReadMail
+from postroom.inward.junk import words
+from postroom.inward.mails import UNKNOWN_PEER, AcceptedMail, Arrival, Origin, ReadMail
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -87,7 +88,7 @@ def warm_up() -> None:
     """Fills caches, so that the first mail is read as fast as any other."""
     for subject in ("Code", "Código"):
         raw = f"Subject: {subject}\r\n\r\n{subject}\r\n".encode()
-        read_mail(Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), raw))
+        read_mail(Arrival(Origin((), trace=b"", peer_ip=UNKNOWN_PEER, helo="", mail_from=""), raw))
 
 
 def require_few_hops(raw: bytes) -> None:
@@ -156,8 +157,10 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
     trace_id = "" if resources.tracing is None else traces.new_trace()
-    base_url, now = resources.config.base_url, resources.now()
-    return AcceptedMail(read, base_url, now, blob, about, envelope, trace_id=trace_id)
+    config, now = resources.config, resources.now()
+    return AcceptedMail(
+        read, config.base_url, now, blob, about, envelope, junk_action=config.junk, trace_id=trace_id
+    )
 
 
 def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:
@@ -251,6 +254,9 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
         size_bytes=len(origin.trace) + len(arrival.raw),
         letter_marks=run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
+        junk_words=0.0
+        if findings is None or origin.peer_ip == "" or not is_judged
+        else run("junk", 0.0, lambda: words.score(arrival.raw, mail, shown, page)),
         awaits_policy=is_left_to_policy,
         failed=tuple(readers.failed),
     )

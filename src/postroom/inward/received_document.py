@@ -63,6 +63,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None,
             auth=original.auth,
             verdict=original.verdict,
             signals=original.signals,
+            junk=original.junk,
             auto_replyable=document.auto_replyable and original.auto_replyable,
             copied_from=UNSET if accepted.is_filed else original.id,
         )

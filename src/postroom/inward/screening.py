@@ -78,6 +78,9 @@ def with_sender(found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[
 def load() -> None:
     """Loads the rules, so that the first email does not wait for them."""
     from postroom_mail import screening  # noqa: F401
+    from postroom_mail.junk import model
+
+    model.load_start()
 
 
 def prepare() -> Iterator[bool]:

@@ -121,6 +121,21 @@ class Appointment(Struct, rename="camel", frozen=True):
     join_url: str = ""
 
 
+class JunkReason(Struct, frozen=True):
+    """One thing that speaks for junk (weight above 0) or against it, in log-odds."""
+
+    name: str
+    weight: float
+
+
+class Junk(Struct, rename="camel", frozen=True):
+    """How likely a received email is junk: `score` from 0 to 1, and what it is made of."""
+
+    score: float
+    is_junk: bool
+    reasons: list[JunkReason]
+
+
 OF_TRACE = "Of the trace (W3C) that the message belongs to, if it was sent or received in one."
 
 
@@ -152,6 +167,7 @@ class Document(Struct, rename="camel", frozen=True):
     auto_replyable: bool = False
     verdict: Verdict | None = None  # None: not examined yet
     signals: list[Signal] = []
+    junk: Junk | None = None
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
     analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET

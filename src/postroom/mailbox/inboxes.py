@@ -32,7 +32,7 @@ RESERVED_NAMES = set(
 
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
-
+CHANGEABLE = "display_name approval limits metadata retention_days canary junk catch_all subdomains".split()
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
 # Condition on a row that names an inbox: leftovers of a deleted one belong to nobody until removed.
 IS_THERE = "inbox_id not in (select inbox_id from removed_inboxes)"
@@ -61,6 +61,7 @@ class Inbox(Struct, frozen=True):
     aliases: str | None = None  # its further addresses, separated by spaces
     catch_all: int = 0  # takes mail to every address of its domain that nobody has
     subdomains: int = 0  # takes mail to its name at every subdomain of its domain
+    junk: str | None = None
 
     @property
     def known_as(self) -> str:
@@ -229,8 +230,7 @@ def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
 def put(tx: Tx, inbox: Inbox) -> None:
     """Stores the fields that its owner may change."""
     names.require_clean(inbox.display_name or "", "displayName")
-    changeable = "display_name approval limits metadata retention_days canary catch_all subdomains".split()
-    update_item(tx, "inboxes", inbox, changeable)
+    update_item(tx, "inboxes", inbox, CHANGEABLE)
 
 
 def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
@@ -319,11 +319,12 @@ def count(
     new_threads: int = 0,
     unread: int = 0,
     blocked: int = 0,
+    junk: int = 0,
     stored_bytes: int = 0,
 ) -> Inbox:
     """Counts what is about to be stored, and locks the inbox."""
     row = tx.one(
-        "update inboxes set inbound_count = inbound_count + :inbound,"
+        "update inboxes set inbound_count = inbound_count + :inbound, junk_count = junk_count + :junk,"
         " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"
         " unread_count = unread_count + :unread, blocked_count = blocked_count + :blocked,"
         " stored_bytes = stored_bytes + :stored_bytes"
@@ -333,6 +334,7 @@ def count(
         new_threads=new_threads,
         unread=unread,
         blocked=blocked,
+        junk=junk,
         stored_bytes=stored_bytes,
         id=inbox_id,
     )
@@ -343,8 +345,8 @@ def count(
 
 def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
     """The number of unread threads of each."""
-    rows = all_of(tx, "select id, unread_count from inboxes where :wanted", "id", inbox_ids)
-    return {row["id"]: int(row["unread_count"]) for row in rows}
+    wanted = all_of(tx, "select id, unread_count from inboxes where :wanted", "id", inbox_ids)
+    return {row["id"]: int(row["unread_count"]) for row in wanted}
 
 
 def addresses_of(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ class Wanted(Struct, frozen=True):
     direction: str | None = None
     is_unread: bool = False
     with_blocked: bool = False
+    with_junk: bool = False
     is_trashed: bool | None = False  # None: whether it is in Trash or not
 
 
@@ -51,8 +52,12 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Cur
     if wanted.direction is not None:
         conditions.append("direction = :direction")
         params["direction"] = wanted.direction
-    allowed = f"(direction <> 'blocked' or not {NOT_JUDGED_YET})"
-    conditions.append(allowed if wanted.with_blocked else "direction <> 'blocked'")
+    allowed = ["direction <> 'blocked'"]
+    if wanted.with_blocked:
+        allowed.append(f"(is_junk = 0 and not {NOT_JUDGED_YET})")
+    if wanted.with_junk:
+        allowed.append("is_junk = 1")
+    conditions.append(f"({' or '.join(allowed)})")
     if wanted.is_trashed is not None:
         conditions.append(f"is_trashed = {int(wanted.is_trashed)}")
     source = (

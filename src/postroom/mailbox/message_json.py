@@ -19,10 +19,12 @@ from postroom.mailbox.messages import (
     FILES,
     HELD,
     IMPORTED,
+    JUNK_MARK,
     LABELLED,
     PENDING,
     RECEIVED,
     SENT,
+    TRASHED,
     Slice,
 )
 from postroom.storage.database import Tx
@@ -34,8 +36,9 @@ GOES_ON = "true: there is more text, which `GET …/text?offset=` returns."
 
 # The end of most messages: only their status.
 _PLAIN = {
-    status: b',"status":"%s","blocked":false,"labels":[],"attachmentsRead":true,"attachments":[]}'
-    % status.encode()
+    status: b',"status":"%s","blocked":false,"labels":[],"folder":"%s"'
+    b',"attachmentsRead":true,"attachments":[]}'
+    % (status.encode(), b"inbox" if status == RECEIVED else b"sent")
     for status in (PENDING, SENT, RECEIVED, FAILED)
 }
 
@@ -140,14 +143,25 @@ def _ending(
     why += b',"imported":true' if message.marks & IMPORTED else b""
     blocked = b"true" if message.marks & BLOCKED_MARK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
-    return b',"status":"%s","blocked":%s%s,"labels":%s,"attachmentsRead":%s,"attachments":%s}' % (
+    form = b',"status":"%s","blocked":%s%s,"labels":%s,"folder":"%s","attachmentsRead":%s,"attachments":%s}'
+    return form % (
         message.status.encode(),
         blocked,
         why,
         msgspec.json.encode(named),
+        _folder(message),
         are_read,
         msgspec.json.encode(files),
     )
+
+
+def _folder(message: Told) -> bytes:
+    """Where mail clients show it: what a policy stopped is in Junk too."""
+    if message.marks & TRASHED:
+        return b"trash"
+    if message.marks & (JUNK_MARK | BLOCKED_MARK):
+        return b"junk"
+    return b"inbox" if message.status == RECEIVED else b"sent"
 
 
 def _are_read(message: Told, files: Sequence[ShownAttachment]) -> bool:

@@ -16,29 +16,29 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, update
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in place of the direction: it was received, and not let in
+JUNK = "junk"
+# In which count of its inbox a message is, unless it is in Trash: the direction, or `junk`.
+COUNTED_AS = "case when is_junk = 1 then 'junk' else direction end as counted_as"
 TRASH = "trash"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 
 COLUMNS_BESIDE_DOCUMENT = (
     "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
-    " is_captured, was_labelled, messages.is_imported, messages.created_at"
+    " is_captured, was_labelled, messages.is_imported, messages.created_at, messages.is_junk,"
+    " messages.is_trashed"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 OUTLINE_COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.LISTED_COLUMNS}"
 # Neither blocked ones nor those in Trash; an index has no others.
 LISTED = "direction <> 'blocked' and is_trashed = 0"
 
-# What is not judged yet is in no list.
-_BLOCKED_AND_JUDGED = (
-    "inbox_id = :inbox_id and direction = 'blocked' and is_trashed = 0"
-    " and not exists (select 1 from examinations where message_id = messages.id)"
-)
 # The marks of a message; most have none.
-FILES, HELD, CAPTURED, BLOCKED_MARK, LABELLED, IMPORTED = 1, 2, 4, 8, 16, 32
+FILES, HELD, CAPTURED, BLOCKED_MARK, LABELLED, IMPORTED, JUNK_MARK, TRASHED = 1, 2, 4, 8, 16, 32, 64, 128
 _MARKS = (
     f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
     f" + {LABELLED} * was_labelled + {IMPORTED} * messages.is_imported"
-    f" + case direction when 'blocked' then {BLOCKED_MARK} else 0 end as marks"
+    f" + {JUNK_MARK} * is_junk + {TRASHED} * is_trashed"
+    f" + case when direction = 'blocked' and is_junk = 0 then {BLOCKED_MARK} else 0 end as marks"
 )
 
 
@@ -55,13 +55,16 @@ class Message(Struct, frozen=True):
     is_blocked: bool = False  # it came in, and was not let in
     was_labelled: bool = False
     is_imported: bool = False  # by a mail client or a command; not received here
+    is_junk: bool = False  # it is in the Junk folder
+    is_trashed: bool = False
 
     @property
     def marks(self) -> int:
         has_files, is_held = FILES * self.has_attachments, HELD * self.has_hold
         is_stopped, is_labelled = BLOCKED_MARK * self.is_blocked, LABELLED * self.was_labelled
         elsewhere = CAPTURED * self.is_captured + IMPORTED * self.is_imported
-        return has_files + is_held + elsewhere + is_stopped + is_labelled
+        aside = JUNK_MARK * self.is_junk + TRASHED * self.is_trashed
+        return has_files + is_held + elsewhere + is_stopped + is_labelled + aside
 
     @property
     def document(self) -> bytes:
@@ -80,9 +83,11 @@ class Message(Struct, frozen=True):
             bool(row["is_captured"]),
             stored or documents.columns_of(row),
             row["created_at"],
-            row["direction"] == BLOCKED,
+            row["direction"] == BLOCKED and not row["is_junk"],
             bool(row["was_labelled"]),
             bool(row["is_imported"]),
+            bool(row["is_junk"]),
+            bool(row["is_trashed"]),
         )
 
 
@@ -183,7 +188,13 @@ def set_document(tx: Tx, document: Document) -> None:
 def let_in(tx: Tx, document: Document, came_at: int) -> None:
     set_document(tx, document)
     thread_id = document.thread_id
-    update(tx, "messages", document.id, direction=INBOUND, thread_id=thread_id, created_at=came_at)
+    update(tx, "messages", document.id, direction=INBOUND, is_junk=0, thread_id=thread_id, created_at=came_at)
+
+
+def move_to_junk(tx: Tx, document: Document) -> None:
+    """Takes it out of its thread. The caller counts."""
+    set_document(tx, document)
+    update(tx, "messages", document.id, direction=BLOCKED, is_junk=1, thread_id="")
 
 
 def find(tx: Tx, message_id: str) -> Message | None:
@@ -286,6 +297,11 @@ def lock(tx: Tx, message_id: str) -> None:
     tx.one(f"select 1 as found from messages where id = :id {LOCK_ROWS}", id=message_id)
 
 
+def find_direction(tx: Tx, message_id: str) -> str:
+    row = tx.one("select direction from messages where id = :id", id=message_id)
+    return "" if row is None else str(row["direction"])
+
+
 def set_status(tx: Tx, message_id: str, status: str) -> bool:
     """False if the message has this status already."""
     changed = tx.run(
@@ -315,45 +331,21 @@ def list_of_thread(
     tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
 ) -> Slice:
     rows = tx.tuples(
-        f"select {_listed(limit)} from messages where thread_id = :thread_id and is_trashed = 0"
+        f"select {listed_columns(limit)} from messages where thread_id = :thread_id and is_trashed = 0"
         f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
         offset=offset,
     )
-    return _fitting(tx, rows)
+    return fitting(tx, rows)
 
 
-def list_of_inbox(
-    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, including: str | None = None
-) -> tuple[Slice, int]:
-    """Newest first; `including` adds what was blocked, or what is in Trash."""
-    filtered = LISTED if direction is None else "direction = :direction and is_trashed = 0"
-    of_list = f"inbox_id = :inbox_id and {filtered}"
-    source = f"select {_listed(limit)} from messages where {of_list}"
-    if including == TRASH:
-        of_direction = "" if direction is None else " and direction = :direction"
-        trashed = f"inbox_id = :inbox_id and is_trashed = 1{of_direction}"
-        source = _both(of_list, trashed, f"{_listed(limit)}, created_at")
-    elif including == BLOCKED and direction != OUTBOUND:
-        source = _both(of_list, _BLOCKED_AND_JUDGED, f"{_listed(limit)}, created_at")
-    rows = tx.tuples(
-        f"{source} order by created_at desc, id desc limit :limit offset :offset",
-        inbox_id=inbox_id,
-        limit=limit,
-        offset=offset,
-        **({} if direction is None else {"direction": direction}),
-        **({"most": limit + offset} if ":most" in source else {}),
-    )
-    return _fitting(tx, rows), _total(tx, inbox_id, direction, including)
-
-
-def _listed(limit: int) -> str:
+def listed_columns(limit: int) -> str:
     return f"{pages.content('document', documents.SIZE, limit)}, reply_at, reply_bytes, id, status, {_MARKS}"
 
 
-def _fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
-    """Takes rows of the columns that `_listed` names."""
+def fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
+    """Takes rows of the columns that `listed_columns` names."""
     fitting = pages.fitting([row[1] for row in rows])
     found = [
         ListedMessage(id, status, marks, _columns(tx, id, stored, at, length))
@@ -371,30 +363,3 @@ def _columns(
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
     assert row is not None
     return documents.columns_of(row)
-
-
-def _both(of_list: str, of_others: str, columns: str) -> str:
-    """Two lists, each read through its own index up to the page's end."""
-    newest = "order by created_at desc, id desc limit :most"
-    return (
-        f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"
-        f" union all select * from (select {columns} from messages where {of_others} {newest}) as others)"
-        " as both_lists"
-    )
-
-
-def _total(tx: Tx, inbox_id: str, direction: str | None, including: str | None) -> int:
-    row = tx.one("select inbound_count, outbound_count, blocked_count from inboxes where id = :i", i=inbox_id)
-    if row is None:
-        raise NotFound("No such inbox.")
-    counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
-    if including == BLOCKED:
-        counts[INBOUND] += row["blocked_count"]
-    if including == TRASH:
-        for each in tx.all(
-            "select direction, count(*) as messages from messages where inbox_id = :id and is_trashed = 1"
-            " group by direction",
-            id=inbox_id,
-        ):
-            counts[each["direction"]] = counts.get(each["direction"], 0) + each["messages"]
-    return int(sum(counts.values()) if direction is None else counts[direction])

@@ -7,7 +7,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.folders import label_changes, uid_map
 from postroom.mailbox.folders.uid_map import TRASH, FolderPlace
-from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
+from postroom.mailbox.messages import BLOCKED, COUNTED_AS, INBOUND, JUNK, OUTBOUND
 from postroom.storage.database import Row, Tx, one_of
 
 HOMES = {INBOUND: uid_map.INBOX, OUTBOUND: uid_map.SENT}
@@ -49,7 +49,7 @@ def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, n
         is_asked, asked = one_of("id", message_ids[start : start + uid_map.ASKED_TOGETHER])
         moved += tx.all(
             f"update messages set is_trashed = :is_trashed where {is_asked} and is_trashed <> :is_trashed"
-            " returning id, thread_id, direction",
+            f" returning id, thread_id, direction, {COUNTED_AS}",
             is_trashed=int(is_trashed),
             **asked,
         )
@@ -61,13 +61,14 @@ def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, n
 def _count(tx: Tx, inbox_id: str, moved: Sequence[Row], by: int) -> None:
     if not moved:
         return
-    counts = Counter(row["direction"] for row in moved)
+    counts = Counter(row["counted_as"] for row in moved)
     inboxes.count(
         tx,
         inbox_id,
         inbound=by * counts[INBOUND],
         outbound=by * counts[OUTBOUND],
         blocked=by * counts[BLOCKED],
+        junk=by * counts[JUNK],
     )
     by_thread = Counter(row["thread_id"] for row in moved if row["thread_id"])
     for thread_id, count in sorted(by_thread.items()):

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from postroom.accounts import audit, names, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.rules import approval, limits
+from postroom.accounts.rules import approval, junk, limits
 from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.junk import JunkRules
 from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.config import Config
 from postroom.errors import BadRequest
@@ -77,6 +78,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
     canary: WithCanary | UnsetType = UNSET
+    junk: JunkRules | UnsetType | None = UNSET
     allow_reserved: AllowReserved = False
     client_id: OwnId | None = None
     catch_all: CatchAll | UnsetType = UNSET
@@ -93,6 +95,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     canary: WithCanary | UnsetType = UNSET
     catch_all: CatchAll | UnsetType = UNSET
     subdomains: Subdomains | UnsetType = UNSET
+    junk: JunkRules | UnsetType | None = UNSET
 
 
 class InboxQuery(Struct, frozen=True):
@@ -119,6 +122,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     catch_all: bool
     subdomains: bool
     client_id: str | None = None
+    junk: JunkRules | None = None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -132,6 +136,7 @@ class Inbox(Struct, rename="camel", frozen=True):
             canary=inbox.canary is not None,
             catch_all=bool(inbox.catch_all),
             subdomains=bool(inbox.subdomains),
+            junk=junk.decode(inbox.junk),
             webhook_secret=webhook_secret,
         )
 
@@ -232,6 +237,8 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLim
         inbox = replace(inbox, retention_days=body.retention_days)
     if body.canary is not UNSET:
         inbox = replace(inbox, canary=(inbox.canary or canary.new_token()) if body.canary else None)
+    if body.junk is not UNSET:
+        inbox = replace(inbox, junk=junk.check_and_encode(body.junk))
     return inbox
 
 

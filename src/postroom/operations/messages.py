@@ -16,7 +16,16 @@ from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Limit, Offset, Timestamp, Truncated, show_item
 from postroom.inward import admit, examine
-from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads, trash
+from postroom.mailbox import (
+    attachments,
+    inboxes,
+    labels,
+    message_json,
+    message_lists,
+    messages,
+    threads,
+    trash,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
@@ -36,8 +45,8 @@ class MessageQuery(Struct, frozen=True):
     ) = None
     include: (
         Annotated[
-            Literal["blocked", "trash"],
-            Meta(description="Also what a policy stopped, or what a mail program moved to Trash."),
+            Literal["blocked", "junk", "trash"],
+            Meta(description="Also what a policy stopped, what is in Junk, or what is in Trash."),
         ]
         | None
     ) = None
@@ -70,6 +79,7 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
         return show_item(cls, delivery, address=delivery.target, next_attempt_at=due_at)
 
 
+FOLDER = "Where mail clients show it. Junk also has what a policy stopped."
 IMPORTED = "true: put here by a mail client or an import; this server did not receive it."
 # A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
 Message = msgspec.defstruct(
@@ -79,6 +89,7 @@ Message = msgspec.defstruct(
         ("status", Literal["pending", "sent", "received", "failed"]),
         ("blocked", bool),
         ("labels", list[str]),
+        ("folder", Annotated[Literal["inbox", "junk", "trash", "sent"], Meta(description=FOLDER)], "inbox"),
         ("attachments_read", bool),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
@@ -124,7 +135,7 @@ class AttachmentText(Struct, rename="camel", frozen=True):
 
 def list_inbox_messages(tx: Tx, inbox: Inbox, query: MessageQuery, links: Links) -> RawMessagePage:
     """List the messages of an inbox across all threads, newest first"""
-    found, total = messages.list_of_inbox(
+    found, total = message_lists.list_of_inbox(
         tx, inbox.id, query.direction, query.limit, query.offset, query.include
     )
     shown, is_cut = message_json.to_page(tx, found, links)
@@ -235,6 +246,8 @@ def release_message(
     inbox_id = messages.get(tx, caller.scope, message_id).inbox_id
     inbox = inboxes.lock(tx, inbox_id)  # of two concurrent requests the second sees the first
     message = messages.get(tx, caller.scope, message_id)
+    if message.is_junk:
+        raise NothingToDo("No policy stopped this message. It is in Junk: POST …/not-junk lets it in.")
     if not message.is_blocked or examine.is_waiting(tx, message.id):
         raise NothingToDo("No policy stopped this message.")
     audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.scope)

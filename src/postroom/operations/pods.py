@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
-from postroom.accounts.rules import approval
+from postroom.accounts.rules import approval, junk
 from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.junk import JunkRules
 from postroom.accounts.scope import Scope
 from postroom.config import Plan
 from postroom.errors import BadRequest
@@ -58,6 +59,7 @@ class AccountChange(Struct, rename="camel", frozen=True):
     approval: Approval | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
     saved_searches: SavedSearches | UnsetType = UNSET
+    junk: JunkRules | UnsetType | None = UNSET
 
 
 class NewPod(Struct, rename="camel", frozen=True):
@@ -66,6 +68,7 @@ class NewPod(Struct, rename="camel", frozen=True):
     approval: Approval | UnsetType | None = UNSET
     limits: NoLimits | UnsetType = UNSET
     outbound: Outbound | UnsetType | None = UNSET
+    junk: JunkRules | UnsetType | None = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
@@ -74,6 +77,7 @@ class PodChange(Struct, rename="camel", frozen=True):
     approval: Approval | UnsetType | None = UNSET
     limits: NoLimits | UnsetType = UNSET
     outbound: Outbound | UnsetType | None = UNSET
+    junk: JunkRules | UnsetType | None = UNSET
 
 
 class Pod(Struct, rename="camel", frozen=True):
@@ -84,10 +88,17 @@ class Pod(Struct, rename="camel", frozen=True):
     created_at: Timestamp
     approval: Approval | None
     outbound: str | None
+    junk: JunkRules | None
 
     @classmethod
     def of(cls, pod: pods.Pod) -> "Pod":
-        return show_item(cls, pod, approval=approval.decode(pod.approval), outbound=relay.mask(pod.outbound))
+        return show_item(
+            cls,
+            pod,
+            approval=approval.decode(pod.approval),
+            outbound=relay.mask(pod.outbound),
+            junk=junk.decode(pod.junk),
+        )
 
 
 class PodPage(Struct, rename="camel", frozen=True):
@@ -104,6 +115,7 @@ class Account(Struct, rename="camel", frozen=True):
     stored_bytes: int
     storage_limit_bytes: int | None
     saved_searches: list[SavedSearch]
+    junk: JunkRules | None
     created_at: Timestamp
 
     @classmethod
@@ -113,6 +125,7 @@ class Account(Struct, rename="camel", frozen=True):
             account,
             approval=approval.decode(account.approval),
             saved_searches=decode_searches(account.saved_searches),
+            junk=junk.decode(account.junk),
         )
 
 
@@ -168,6 +181,8 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
         address_uses.record_reviewers(tx, pod.account_id, pod.id, pod.approval)
     if body.outbound is not UNSET:
         pod = pods.change(tx, pod, outbound=relay.require_relays(body.outbound))
+    if body.junk is not UNSET:
+        pod = pods.change(tx, pod, junk=junk.check_and_encode(body.junk))
     return pod
 
 
@@ -198,6 +213,8 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, retention_days=body.retention_days)
     if body.saved_searches is not UNSET:
         account = replace(account, saved_searches=encode_searches(body.saved_searches))
+    if body.junk is not UNSET:
+        account = replace(account, junk=junk.check_and_encode(body.junk))
     accounts.put(tx, account)
     was, shown = Account.of(before), Account.of(account)
     audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)

@@ -31,7 +31,8 @@ class SearchQuery(Struct, frozen=True):
     limit: Limit = 20
     cursor: Annotated[str, Meta(description="`next` of the previous page.")] | None = None
     include: (
-        Annotated[Literal["trash"], Meta(description="Also what a mail program moved to Trash.")] | None
+        Annotated[Literal["junk", "trash"], Meta(description="Also what is in Junk, or what is in Trash.")]
+        | None
     ) = None
 
 
@@ -62,7 +63,7 @@ def search_messages(
     if scope is None:
         return SearchPage([], None)
     asked = assignments.with_assignees(tx, caller, asked)
-    question = message_search.ask(tx, scope, asked, config.domain, query.include is not None)
+    question = message_search.ask(tx, scope, asked, config.domain, query.include)
     page = message_search.find(tx, question, query.cursor, query.limit, links, is_over)
     found = [ShownResult(Raw(each.message), each.matched, each.snippet) for each in page.found]
     return SearchPage(found, page.next)

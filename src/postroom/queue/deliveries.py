@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from postroom.accounts.scope import Scope
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_LOCKED, Row, Tx, item_from_row, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, all_of, item_from_row, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
@@ -379,3 +379,16 @@ def settle(tx: Tx, message_id: str) -> str | None:
     else:
         status = messages.SENT if states <= {DONE, CAPTURED} else messages.PENDING
     return status if messages.set_status(tx, message_id, status) else None
+
+
+def wrote_to_all(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> bool:
+    """Whether this inbox writes to each of these addresses: mail that a person holds back does not count."""
+    rows = all_of(
+        tx,
+        "select distinct target from deliveries where inbox_id = :inbox_id and kind = 'mail' and :wanted"
+        " and state not in ('held', 'cancelled')",
+        "target",
+        addresses,
+        inbox_id=inbox_id,
+    )
+    return {row["target"] for row in rows} >= set(addresses)

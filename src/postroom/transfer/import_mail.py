@@ -19,6 +19,7 @@ from postroom.errors import NotFound
 from postroom.inward import deposit, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
+from postroom.inward.junk.waiting import NONE_WAITS
 from postroom.inward.mails import (
     AcceptedMail,
     AddressedMail,
@@ -271,8 +272,8 @@ def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]
 
 
 def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[StoredCopy]:
-    owners = deposit.count_mails(tx, part, frozenset())
-    copies = deposit.store(tx, part, owners, frozenset())
+    owners = deposit.count_mails(tx, part, NONE_WAITS)
+    copies = deposit.store(tx, part, owners, NONE_WAITS)
     threads.mark_all_read(tx, inbox.id, [_place(copy).thread.id for copy in copies])
     for copy in copies:
         if copy.read.mail.from_address == inbox.address:

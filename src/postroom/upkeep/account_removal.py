@@ -29,6 +29,8 @@ OF_AN_ACCOUNT = (
     ("notifications", "id"),
     ("feedback", "id"),
     ("rules", "id"),
+    ("junk_examples", "message_id"),
+    ("junk_models", "teacher"),
 )
 
 

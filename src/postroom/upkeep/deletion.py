@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from postroom.accounts.scope import Scope
 from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
 from postroom.mailbox.folders import uid_map
-from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
+from postroom.mailbox.messages import BLOCKED, COUNTED_AS, INBOUND, JUNK, OUTBOUND
 from postroom.mailbox.search import removals
 from postroom.storage.database import Tx, one_of
 
@@ -21,6 +21,7 @@ OF_A_MESSAGE = (
     "blocked_mails",
     "message_labels",
     "label_changes",
+    "junk_examples",
 )
 
 
@@ -80,6 +81,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
         inbound=-gone[INBOUND],
         outbound=-gone[OUTBOUND],
         blocked=-gone[BLOCKED],
+        junk=-gone[JUNK],
         stored_bytes=-size_bytes,
     )
     usage.count_all(tx, [inbox.stores(-size_bytes, now)])
@@ -99,13 +101,13 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
     rows = tx.all(
-        "select direction, is_trashed, size_bytes, examinations.message_id as unjudged"
+        f"select direction, {COUNTED_AS}, is_trashed, size_bytes, examinations.message_id as unjudged"
         " from messages join raw_mails on raw_mails.message_id = messages.id"
         f" left join examinations on examinations.message_id = messages.id where {is_wanted}",
         **wanted,
     )
     counted = [
-        row["direction"]
+        row["counted_as"]
         for row in rows
         if not row["is_trashed"] and (row["direction"] != BLOCKED or row["unjudged"] is None)
     ]

@@ -3,7 +3,16 @@
 from typing import Any
 
 from postroom import errors
-from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.accounts.permissions import (
+    APPROVING,
+    DRAFTING,
+    MANAGING,
+    NOTHING,
+    READING,
+    SENDING,
+    TEACHING,
+    WRITING,
+)
 from postroom.operations import (
     addresses,
     audit_log,
@@ -17,6 +26,7 @@ from postroom.operations import (
     follow_ups,
     holds,
     inboxes,
+    junk,
     keys,
     messages,
     notes,
@@ -345,6 +355,9 @@ ROUTES = (
     get("/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
     post("/v1/webhook/deliveries/retry", webhook_posts.retry_failed_deliveries, ACCOUNT, MANAGING),
     post("/v1/webhook/deliveries/{delivery_id}/retry", webhooks.retry_webhook_delivery, ACCOUNT, MANAGING),
+    post(f"{MESSAGE}/junk", junk.mark_junk, SCOPED, TEACHING, 200, CANCEL),
+    post(f"{MESSAGE}/not-junk", junk.mark_not_junk, SCOPED, TEACHING, 200, CANCEL),
+    get("/v1/junk", junk.get_junk_examples, SCOPED, READING),
     post(f"{MESSAGE}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
     get("/v1/policy", policies.get_policy, SCOPED, READING, 200, MISSING),
     put("/v1/policy", policies.put_policy, POD, MANAGING, 200, MISSING),

@@ -35,6 +35,7 @@ GROUPS = {
         "contacts": "Who exchanged email with the inboxes.",
         "calendar": "Calendars, their events, and free time.",
         "messages": "Messages, in and out.",
+        "junk": "Say what is junk and what is not.",
         "attachments": "Attachments, and the text in them.",
         "webhook": "The webhook of the account, and its deliveries.",
         "webhooks": "More webhooks, each for some inboxes, pods and event types.",

@@ -34,7 +34,7 @@ FilterName = Literal[
 
 VALUES = {
     "has": ("attachment", "file"),
-    "is": tuple("unread sent failed held flagged blocked snoozed done awaiting overdue first".split()),
+    "is": tuple("unread sent failed held flagged blocked junk snoozed done awaiting overdue first".split()),
     "category": CATEGORIES,
     "verdict": ("clean", "suspicious", "malicious"),
     "auth": ("pass", "fail", "none", "temperror", "permerror"),

@@ -199,6 +199,18 @@ def are_trusted(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
     )
 
 
+def are_allowed(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
+    """Whether each address has an `allow` rule for received mail at some level."""
+    levels = sorted(find_modes(tx, INBOUND, [inbox]))
+    if not levels:
+        return False
+    met = [address_rules.met_by(address) for address in addresses]
+    rules = _find_rules(tx, INBOUND, levels, sorted({value for found in met for value in found}))
+    return bool(met) and all(
+        any(ALLOW in rules[level, value] for level in levels for value in found) for found in met
+    )
+
+
 Rules = dict[tuple[str, str], set[str]]  # the types of the rules of a level for a value
 
 

@@ -17,7 +17,7 @@ from postroom_mail.search import days, index_entry
 from postroom_mail.search.index_entry import IndexEntry, Searchable
 
 READ_TOGETHER = 8
-HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, besides that of an inbox
+HAS_FILES, SENT, BLOCKED, JUNK = "a", "s", "b", "j"  # scopes of the index, besides that of an inbox
 
 
 class _EntryParts(Struct, rename="camel", frozen=True):
@@ -82,7 +82,8 @@ def _files(tx: Tx, message: Message) -> list[Attachment]:
 
 def _scopes(row: Row, category: Category | None) -> list[str]:
     marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
-    marks[BLOCKED] = row["direction"] == "blocked"
+    marks[BLOCKED] = row["direction"] == "blocked" and not row["is_junk"]
+    marks[JUNK] = row["is_junk"]
     flags = [mark for mark, holds in marks.items() if holds]
     if category is not None:
         flags.append(category_scope(category))

@@ -21,6 +21,7 @@ FLAGS: dict[tuple[str, str | int], str] = {
     ("has", "attachment"): contents.HAS_FILES,
     ("is", "sent"): contents.SENT,
     ("is", "blocked"): contents.BLOCKED,
+    ("is", "junk"): contents.JUNK,
 }
 DAYS = ("before", "after")
 IN_NEW_ENTRIES = (*DAYS, "category")  # entries of an index that is being rebuilt may lack them
@@ -44,7 +45,8 @@ CONDITIONS: dict[str | int, str] = {
     " and awaiting_until is not null)",
     "overdue": "exists (select 1 from threads where threads.id = messages.thread_id and is_overdue = 1)",
     "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
-    "blocked": "messages.direction = 'blocked'",
+    "blocked": "messages.direction = 'blocked' and messages.is_junk = 0",
+    "junk": "messages.is_junk = 1",
     "category": "coalesce(messages.category, '') = :value",
     "larger": f"{_SIZE} > :value",
     "smaller": f"{_SIZE} < :value",

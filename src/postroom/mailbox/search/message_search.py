@@ -51,6 +51,10 @@ class Question(Struct, frozen=True):
     with_trash: bool = False
 
 
+# What is found only where a filter asks for it.
+ASIDE = {"blocked": contents.BLOCKED, "junk": contents.JUNK}
+
+
 class Found(Struct, frozen=True):
     message: bytes
     matched: list[str]
@@ -69,12 +73,15 @@ def parse(q: str, field: str = "q") -> Query:
         raise BadRequest(str(error), field=field) from None
 
 
-def ask(tx: Tx, scope: Scope, asked: Query, service_domain: str, with_trash: bool = False) -> Question:
+def ask(tx: Tx, scope: Scope, asked: Query, service_domain: str, including: str | None = None) -> Question:
     terms: list[tuple[Term, ...]] = []
     if scope.inbox_id is not None:
         terms.append((Term((contents.inbox_scope(scope.inbox_id),), "scope"),))
-    if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
-        terms.append((Term((contents.BLOCKED,), "scope", is_negated=True),))
+    for word, mark in ASIDE.items():
+        if word != including and not any(
+            each.value == word and not each.is_negated for group in asked.filters for each in group
+        ):
+            terms.append((Term((mark,), "scope", is_negated=True),))
     is_whole = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
@@ -83,7 +90,7 @@ def ask(tx: Tx, scope: Scope, asked: Query, service_domain: str, with_trash: boo
         else:
             left.append(group)
     in_index = Query((*terms, *asked.terms), tuple(left))
-    return Question(scope, in_index, _realms(tx, scope), asked, with_trash)
+    return Question(scope, in_index, _realms(tx, scope), asked, including == "trash")
 
 
 def _realms(tx: Tx, scope: Scope) -> list[str]:

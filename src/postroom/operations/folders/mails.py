@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, NotFound, NothingToDo
 from postroom.inward import admit, into_thread
 from postroom.mailbox import drafts, inboxes, labels, messages, threads, trash
 from postroom.mailbox.documents import Document
@@ -21,11 +21,16 @@ from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEY
 from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.folders import teaching
 from postroom.operations.folders.names import SHOWN, FolderRefused, require, require_folder
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 
 HIDDEN = [of_label(name) for name in SHOWN]  # labels named like a fixed folder have none of their own
+
+
+# A program that sets one of these says so, and moves the message itself.
+TEACHING_FLAGS = {"$Junk": True, "$NotJunk": False}
 
 
 class StoredFlags(Struct, frozen=True):
@@ -54,11 +59,15 @@ def change_flags(
     refused = [each.uid for each in found if unchanged_since is not None and each.modseq > unchanged_since]
     asked = set(uids) - set(refused)
     changes: dict[str, frozenset[str]] = {}
+    told: dict[bool, list[str]] = {True: [], False: []}
     for mail in found:
         after = _after(mail.flags, wanted, mode)
         if mail.uid in asked and after != mail.flags:
             _require_few(after)
             changes[mail.message_id] = after
+            for flag, is_junk in TEACHING_FLAGS.items():
+                if flag in after - mail.flags:
+                    told[is_junk].append(mail.message_id)
     seen_changed = {
         mail.message_id: SEEN in changes[mail.message_id]
         for mail in found
@@ -66,6 +75,8 @@ def change_flags(
     }
     flags.set_all(tx, inbox_id, folder, changes)
     _follow_in_threads(tx, caller, seen_changed, now)
+    for is_junk, message_ids in told.items():
+        teaching.note(tx, caller, inboxes.get(tx, caller.scope, inbox_id), message_ids, is_junk, now)
     now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
     return StoredFlags(now_there, refused)
 
@@ -101,7 +112,14 @@ def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) 
 
 
 def copy_mails(
-    tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], name: str, now: int
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    folder: str,
+    uids: Sequence[int],
+    name: str,
+    config: Config,
+    now: int,
 ) -> list[tuple[int, int]]:
     """Returns pairs of UIDs: in this folder and in the target."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
@@ -109,7 +127,7 @@ def copy_mails(
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
     if takes_away(folder, target):
-        _move(tx, caller, inbox_id, folder, target, mails, now)
+        _move(tx, caller, inbox_id, folder, target, mails, config, now)
     else:
         _require_copyable(folder, target)
         _put_into(tx, caller, inbox_id, target, mails, now)
@@ -117,11 +135,11 @@ def copy_mails(
 
 
 def takes_away(folder: str, target: str) -> bool:
-    """Whether a copy leaves the folder, as a move would: a message is in Trash alone, or not there.
+    """Whether a copy leaves the folder, as a move would: a message is in Trash or Junk alone, or not there.
 
     Programs without MOVE copy a message there, and delete it here afterwards.
     """
-    return TRASH in (folder, target) and folder not in (DRAFTS, target)
+    return (TRASH in (folder, target) or target == JUNK) and folder not in (DRAFTS, target)
 
 
 def _require_copyable(folder: str, target: str) -> None:
@@ -183,8 +201,7 @@ def move_mails(
     now: int,
 ) -> list[tuple[int, int]]:
     target = require_folder(tx, inbox_id, name, is_target=True)
-    needed = MANAGING if (folder, target) == (JUNK, INBOX) else WRITING
-    caller, inbox = require(tx, caller, inbox_id, needed, now)
+    caller, inbox = require(tx, caller, inbox_id, WRITING, now)
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
     if target == folder or (folder == DRAFTS and target != TRASH):
@@ -195,15 +212,25 @@ def move_mails(
     elif folder == JUNK and target != TRASH:
         _let_in(tx, caller, inbox, target, mails, config, now)
     else:
-        _move(tx, caller, inbox_id, folder, target, mails, now)
+        _move(tx, caller, inbox_id, folder, target, mails, config, now)
     return _pairs(tx, inbox_id, target, mails)
 
 
 def _move(
-    tx: Tx, caller: Caller, inbox_id: str, folder: str, target: str, mails: Sequence[FolderMail], now: int
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    folder: str,
+    target: str,
+    mails: Sequence[FolderMail],
+    config: Config,
+    now: int,
 ) -> None:
     if target == TRASH:
         _into_trash(tx, inbox_id, mails, now)
+    elif target == JUNK and folder != TRASH:
+        inbox = inboxes.get(tx, caller.scope, inbox_id)
+        _teach(tx, caller, inbox, [mail.message_id for mail in mails], True, config, now)
     elif folder == TRASH:
         _restore(tx, caller, inbox_id, target, mails, now)
     else:
@@ -227,11 +254,24 @@ def _let_in(
         raise FolderRefused("CANNOT", "Move it into INBOX first: that releases it.")
     for mail in mails:
         message = messages.get(tx, inbox.scope, mail.message_id)
-        if message.is_blocked:
+        if message.is_junk:
+            _teach(tx, caller, inbox, [message.id], False, config, now)
+        elif message.is_blocked:
+            require(tx, caller, inbox.id, MANAGING, now)
             audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.scope)
             tx.ring(*admit.release(tx, inbox, message, config.base_url, now))
         else:
             uid_map.move(tx, inbox.id, message.id, INBOX)
+
+
+def _teach(
+    tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, config: Config, now: int
+) -> None:
+    told = messages.list_by_ids(tx, message_ids)
+    try:
+        teaching.teach(tx, caller, inbox, told, is_junk, config.base_url, now)
+    except (BadRequest, NothingToDo) as error:
+        raise FolderRefused("CANNOT", error.message) from None
 
 
 def _restore(

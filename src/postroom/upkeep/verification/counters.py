@@ -83,7 +83,8 @@ INBOXES = Counted(
         "inbound_count": f"{_OF_INBOX} 'inbound'",
         "outbound_count": f"{_OF_INBOX} 'outbound'",
         # Mail that waits for its examination is counted when it is judged.
-        "blocked_count": f"{_OF_INBOX} 'blocked' and not exists"
+        "junk_count": f"{_OF_INBOX} 'blocked' and is_junk = 1",
+        "blocked_count": f"{_OF_INBOX} 'blocked' and is_junk = 0 and not exists"
         " (select 1 from examinations where examinations.message_id = messages.id)",
         "stored_bytes": "select coalesce(sum(size_bytes), 0) from messages"
         " join raw_mails on raw_mails.message_id = messages.id where inbox_id = inboxes.id",

@@ -18,6 +18,7 @@ from postroom.web.streams.hub import Retold
 TOLD = {
     kinds.MESSAGE_RECEIVED: ("message.received",),
     kinds.MESSAGE_BLOCKED: ("message.received.blocked",),
+    kinds.MESSAGE_JUNK: ("message.received.spam",),
     kinds.MESSAGE_SENT: ("message.sent", "message.delivered"),
     kinds.MESSAGE_BOUNCED: ("message.bounced",),
     kinds.MESSAGE_FAILED: ("message.bounced",),
@@ -29,13 +30,12 @@ TOLD = {
 KINDS = tuple(dict.fromkeys(kind for told in TOLD.values() for kind in told))
 # Kinds that exist there and never happen here; waiting for one is no error.
 NEVER = (
-    "message.received.spam",
     "message.received.unauthenticated",
     "message.opened",
     "domain.verified",
     "message.delayed",
 )
-NOT_BY_DEFAULT = "message.received.blocked"
+NOT_BY_DEFAULT = frozenset(("message.received.blocked", "message.received.spam"))
 FIELDS = {
     "message.sent": "send",
     "message.delivered": "delivery",

@@ -78,6 +78,7 @@ def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
         direction=directions.pop() if len(directions) == 1 else None,
         is_unread=showing.UNREAD in asked,
         is_trashed=wanted_trash(query, asked),
+        with_junk=bool(query.include_spam) or showing.SPAM in asked,
         with_blocked=bool(query.include_blocked) or showing.BLOCKED in asked,
     )
 

@@ -185,7 +185,7 @@ def labels_of(message: Message, document: Document, hold: Hold | None, is_unread
     found = {RECEIVED_LABEL}
     found |= {UNREAD} if is_unread else set()
     found |= {BLOCKED} if message.is_blocked else set()
-    found |= {SPAM} if document.verdict == "malicious" else set()
+    found |= {SPAM} if document.verdict == "malicious" or message.is_junk else set()
     is_proved = document.auth is None or document.auth.dmarc != "fail"
     return found if is_proved else found | {UNAUTHENTICATED}
 

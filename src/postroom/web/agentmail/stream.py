@@ -129,7 +129,7 @@ async def hear(resources: Resources, stream: Stream, text: str | None) -> Listen
 
 def subscribe(tx: Tx, caller: Caller, asked: Subscribe) -> Listening:
     events.require_known(asked.event_types or [], "event_types")
-    usual = [kind for kind in events.KINDS if kind != events.NOT_BY_DEFAULT]
+    usual = [kind for kind in events.KINDS if kind not in events.NOT_BY_DEFAULT]
     return Listening(
         kinds=frozenset(asked.event_types or usual),
         inbox_ids=frozenset(names.inbox_ids_of(tx, caller.scope, asked.inbox_ids or [], "inbox_ids")),

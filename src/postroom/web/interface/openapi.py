@@ -24,6 +24,7 @@ ERROR_REF = {"$ref": "#/components/schemas/Error"}
 TAGS = {
     "account": "The account itself.",
     "api-keys": "Keys of the account.",
+    "junk": "What is junk.",
     "approvals": "What waits for approval.",
     "attachments": "Files of messages.",
     "audit": "Who changed what.",

@@ -329,6 +329,24 @@ MAILBOX = (
         show=messages.show_message,
     ),
     Plain(
+        "junk mark",
+        "mark_junk",
+        "Move a message to Junk, and teach the filter.",
+        show=messages.show_message,
+    ),
+    Plain(
+        "junk unmark",
+        "mark_not_junk",
+        "Let a message out of Junk as if it had just arrived, and teach the filter.",
+        show=messages.show_message,
+    ),
+    Plain(
+        "junk examples",
+        "get_junk_examples",
+        "Print how many messages people have called junk and not junk.",
+        fields=("junk", "wanted", "waiting"),
+    ),
+    Plain(
         "messages delete",
         "delete_message",
         "Delete a message; what has not left never does.",

@@ -94,6 +94,8 @@ EXAMPLES = {
     "policy mode": "outbound allowlist",
     "policy allow": "outbound example.com",
     "policy block": "inbound spam.example",
+    "junk mark": "msg_01a1d9",
+    "junk unmark": "msg_01a1d9",
     "policy remove": "rul_01a1d9",
     "budget show": "--inbox-id support",
     "budget set": "--inbox-id support --per-day 50",

@@ -1,0 +1,1 @@
+"""Whether a received email is junk: its words, its sender, and what others say of both."""

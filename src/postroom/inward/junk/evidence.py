@@ -1,0 +1,60 @@
+"""Finds out what speaks for junk in an examination: the words of an email, and the server that brought it."""
+
+import asyncio
+from typing import Protocol
+
+from msgspec import Struct
+
+from postroom.inward.junk import models, words
+from postroom.inward.junk.weighing import Evidence
+from postroom.net import public_addresses
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom_mail.html.page import HtmlPage
+from postroom_mail.mime.parse import ParsedMail
+
+NAME_SECONDS = 3.0
+
+
+class JunkContent(Struct, frozen=True):
+    raw: bytes
+    mail: ParsedMail
+    page: HtmlPage
+
+    @property
+    def shown(self) -> str:
+        return self.mail.body_text or self.page.text
+
+
+class Peer(Protocol):
+    """The server that handed the email over: `peer_ip` is "" for email from inside."""
+
+    @property
+    def peer_ip(self) -> str: ...
+    @property
+    def helo(self) -> str: ...
+
+
+async def find_evidence(resources: Resources, inbox_id: str, content: JunkContent, peer: Peer) -> Evidence:
+    """Email from inside is not weighed."""
+    if peer.peer_ip == "":
+        return Evidence(0.0, is_from_inside=True)
+    taught = await resources.db.read(models.find_for_inbox, inbox_id)
+    score, has_name = await asyncio.gather(
+        pools.READING.run(words.score, content.raw, content.mail, content.shown, content.page, taught),
+        has_reverse_name(resources.resolver, peer.peer_ip),
+    )
+    is_public = public_addresses.is_public(peer.peer_ip)
+    return Evidence(score, has_reverse_name=has_name, has_odd_helo=is_public and "." not in peer.helo)
+
+
+async def has_reverse_name(resolver: Resolver, ip: str) -> bool:
+    """Whether the DNS has a name for this address; without an answer in time it counts as named."""
+    if not public_addresses.is_public(ip):
+        return True
+    try:
+        async with asyncio.timeout(NAME_SECONDS):
+            return bool(await resolver.ptr(ip))
+    except (DnsTemporary, TimeoutError):
+        return True

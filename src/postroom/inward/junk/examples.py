@@ -1,0 +1,83 @@
+"""What people called junk or wanted: one row a message, learned in the background."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from postroom.storage.database import Tx, item_from_row, one_of
+
+BELL = "junk-examples"
+
+
+class TaughtExample(Struct, frozen=True):
+    message_id: str
+    account_id: str
+    teacher: str
+    is_junk: bool
+    features: bytes | None = None  # of an example that is no message here
+
+
+def record_all(
+    tx: Tx, account_id: str, teacher: str, message_ids: Sequence[str], is_junk: bool, now: int
+) -> None:
+    """The last word on a message counts. Rings after the commit."""
+    tx.many(
+        "insert into junk_examples (message_id, account_id, teacher, is_junk, taught_at) values :rows"
+        " on conflict (message_id) do update set teacher = excluded.teacher, is_junk = excluded.is_junk,"
+        " taught_at = excluded.taught_at, learned_at = null",
+        [(message_id, account_id, teacher, int(is_junk), now) for message_id in message_ids],
+    )
+    if message_ids:
+        tx.ring(BELL)
+
+
+def find_teacher(tx: Tx) -> tuple[str, str] | None:
+    """The account and the teacher of the oldest example that waits to be learned."""
+    row = tx.one(
+        "select account_id, teacher from junk_examples where learned_at is null"
+        " order by taught_at, message_id limit 1"
+    )
+    return None if row is None else (row["account_id"], row["teacher"])
+
+
+def list_to_learn(tx: Tx, account_id: str, teacher: str, limit: int) -> list[TaughtExample]:
+    rows = tx.all(
+        "select message_id, account_id, teacher, is_junk, features from junk_examples"
+        " where learned_at is null and account_id = :account_id and teacher = :teacher"
+        " order by taught_at, message_id limit :limit",
+        account_id=account_id,
+        teacher=teacher,
+        limit=limit,
+    )
+    return [item_from_row(TaughtExample, row, is_junk=bool(row["is_junk"])) for row in rows]
+
+
+def mark_learned(tx: Tx, learned: Sequence[TaughtExample], now: int) -> None:
+    """Those that were taught otherwise meanwhile wait on."""
+    for is_junk in (True, False):
+        named = [each.message_id for each in learned if each.is_junk is is_junk]
+        if named:
+            is_one, ids = one_of("message_id", named)
+            tx.run(
+                f"update junk_examples set learned_at = :now, features = null where {is_one}"
+                " and is_junk = :is_junk",
+                now=now,
+                is_junk=int(is_junk),
+                **ids,
+            )
+
+
+def count(tx: Tx, account_id: str) -> dict[str, int]:
+    """How many of an account's examples are junk, wanted, and not learned yet."""
+    row = tx.one(
+        "select coalesce(sum(is_junk), 0) as junk, count(*) as number,"
+        " coalesce(sum(case when learned_at is null then 1 else 0 end), 0) as waiting"
+        " from junk_examples where account_id = :account_id",
+        account_id=account_id,
+    )
+    assert row is not None
+    return {
+        "junk": int(row["junk"]),
+        "wanted": int(row["number"] - row["junk"]),
+        "waiting": int(row["waiting"]),
+    }

@@ -1,0 +1,86 @@
+"""Learns what people say of junk, in the background: some examples of one teacher at a time.
+
+The weights and the mark of the examples are stored in one transaction: after a crash the same are learned
+again, from the weights before.
+"""
+
+import secrets
+from collections.abc import Sequence
+
+from postroom.clock import SECOND
+from postroom.errors import NotFound
+from postroom.inward.junk import examples, models
+from postroom.inward.junk.examples import TaughtExample
+from postroom.mailbox import raw_mails
+from postroom.processes import pools
+from postroom.queue import leader_leases
+from postroom.resources import Resources
+from postroom.storage.blobs import DamagedBlob
+from postroom.storage.database import Tx
+from postroom_mail.html.page import read_page
+from postroom_mail.junk import features, model
+from postroom_mail.junk.model import Example
+from postroom_mail.mime.parse import parse_mail
+
+TOGETHER = 20
+IDLE_SECONDS = 5.0
+DUTY, DUTY_LENGTH = "junk", 60 * SECOND
+
+
+async def learn_all(resources: Resources) -> None:
+    """Runs until cancelled. One node learns for all."""
+    node, bell = secrets.token_hex(8), resources.db.listen(examples.BELL)
+    try:
+        while True:
+            if not await learn_some(resources, node):
+                await bell.wait(IDLE_SECONDS)
+    finally:
+        bell.close()
+
+
+async def learn_some(resources: Resources, node: str) -> bool:
+    """False if nothing waits, or another node learns."""
+    waiting = await resources.db.read(examples.find_teacher)
+    if waiting is None or not await resources.db.write(_has_duty, node, resources.now()):
+        return False
+    account_id, teacher = waiting
+    told = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)
+    found = [(each, await _features(resources, each)) for each in told]
+    before = await resources.db.read(models.read, account_id, teacher)
+    known = [Example(numbers, each.is_junk) for each, numbers in found if numbers]
+    weights = await pools.READING.run(_learned, before, known)
+    await resources.db.write(_store, account_id, teacher, weights, told, resources.now())
+    return True
+
+
+def _has_duty(tx: Tx, node: str, now: int) -> bool:
+    return leader_leases.take(tx, DUTY, node, now + DUTY_LENGTH, now)
+
+
+async def _features(resources: Resources, each: TaughtExample) -> tuple[int, ...]:
+    """Of a message that is gone: none, and it teaches nothing."""
+    if each.features is not None:
+        return model.decode_features(each.features)
+    try:
+        raw = await raw_mails.read(resources, each.message_id, with_trace=False)
+    except (NotFound, DamagedBlob):
+        return ()
+    return await pools.READING.run(read_features, raw)
+
+
+def read_features(raw: bytes) -> tuple[int, ...]:
+    mail = parse_mail(raw)
+    page = read_page(mail.body_html)
+    return features.features(raw, mail, mail.body_text or page.text, page)
+
+
+def _learned(before: "model.Weights", known: Sequence[Example]) -> bytes:
+    model.learn(model.load_start(), before, known)
+    return model.encode(before)
+
+
+def _store(
+    tx: Tx, account_id: str, teacher: str, weights: bytes, told: Sequence[TaughtExample], now: int
+) -> None:
+    models.store(tx, account_id, teacher, weights, now)
+    examples.mark_learned(tx, told, now)

@@ -1,0 +1,67 @@
+"""Adds up what speaks for junk and against it, in log-odds, and decides."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from postroom.accounts.rules.junk import JunkRules
+from postroom.mailbox.documents import Junk, JunkReason, Verdicts
+from postroom_mail.junk.model import probability
+
+WORDS = "words"
+# Of a sender. DMARC fails for a forgery, or a mailing list; real servers have a reverse name and a host name.
+OF_DMARC = {"pass": -0.5, "fail": 1.5, "permerror": 1.0}
+SPF_FAILS, NO_REVERSE_NAME, ODD_HELO, KNOWN_SENDER = 0.8, 0.7, 0.4, -1.5
+SHOWN_DIGITS = 2
+
+
+class Evidence(Struct, frozen=True):
+    """What was found out about one email. `content` is what its words say; `services` read it too."""
+
+    content: float
+    services: tuple[JunkReason, ...] = ()
+    lists: tuple[JunkReason, ...] = ()  # that name its server or its links
+    has_reverse_name: bool = True
+    has_odd_helo: bool = False
+    is_from_inside: bool = False
+
+
+class Standing(Struct, frozen=True):
+    """What the inbox knows of the sender. `exempt`: why content alone cannot make it junk; "" if it can."""
+
+    is_known: bool = False
+    exempt: str = ""
+
+
+def weigh(evidence: Evidence, verdicts: Verdicts | None, standing: Standing, rules: JunkRules) -> Junk:
+    reasons = [
+        JunkReason(WORDS, evidence.content),
+        *evidence.services,
+        *evidence.lists,
+        *of_sender(evidence, verdicts, standing),
+    ]
+    if standing.exempt:
+        of_content = evidence.content + sum(each.weight for each in evidence.services)
+        reasons.append(JunkReason(standing.exempt, -max(0.0, of_content)))
+    return decide(reasons, rules)
+
+
+def of_sender(evidence: Evidence, verdicts: Verdicts | None, standing: Standing) -> list[JunkReason]:
+    found = []
+    if verdicts is not None and verdicts.dmarc in OF_DMARC:
+        found.append(JunkReason(f"dmarc_{verdicts.dmarc}", OF_DMARC[verdicts.dmarc]))
+    if verdicts is not None and verdicts.spf == "fail" and verdicts.dkim != "pass":
+        found.append(JunkReason("spf_fail", SPF_FAILS))
+    if not evidence.has_reverse_name:
+        found.append(JunkReason("no_reverse_name", NO_REVERSE_NAME))
+    if evidence.has_odd_helo:
+        found.append(JunkReason("odd_helo", ODD_HELO))
+    if standing.is_known:
+        found.append(JunkReason("known_sender", KNOWN_SENDER))
+    return found
+
+
+def decide(reasons: Sequence[JunkReason], rules: JunkRules) -> Junk:
+    score = probability(sum(each.weight for each in reasons))
+    shown = [JunkReason(each.name, round(each.weight, SHOWN_DIGITS)) for each in reasons]
+    return Junk(round(score, 4), score >= rules.threshold, [each for each in shown if each.weight])

@@ -1,0 +1,12 @@
+"""What the words of an email say, by the learning filter: a log-odds, above 0 for junk."""
+
+from postroom_mail.html.page import HtmlPage
+from postroom_mail.junk import features, model
+from postroom_mail.junk.model import Model
+from postroom_mail.mime.parse import ParsedMail
+
+
+def score(raw: bytes, mail: ParsedMail, shown: str, page: HtmlPage, taught: Model | None = None) -> float:
+    """By the model of an account, or by the one that all accounts start with."""
+    judge = taught or Model(model.load_start())
+    return judge.score(features.features(raw, mail, shown, page))

@@ -1,0 +1,64 @@
+"""Says that messages of an inbox are junk or are not: moves them, and records them as examples."""
+
+from collections.abc import Sequence
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Caller
+from postroom.errors import BadRequest, NothingToDo
+from postroom.inward import examine
+from postroom.inward.junk import examples, moves
+from postroom.mailbox import messages
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import OUTBOUND, Message
+from postroom.storage.database import Tx
+
+
+def teach(
+    tx: Tx,
+    caller: Caller,
+    inbox: Inbox,
+    told: Sequence[Message],
+    is_junk: bool,
+    base_url: str,
+    now: int,
+) -> None:
+    """Moves messages of a locked inbox, and records them as examples. What a policy stopped stays."""
+    for message in told:
+        require_teachable(tx, message)
+    action = "message.junk" if is_junk else "message.not_junk"
+    for message in told:
+        if is_junk != message.is_junk and not message.is_blocked and not message.is_trashed:
+            move = moves.put_into_junk if is_junk else moves.let_in
+            tx.ring(*move(tx, inbox, message, base_url, now))
+        else:
+            moves.say(tx, message, is_junk)
+        audit.record_by(tx, caller, action, message.id, now, within=inbox.scope)
+    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
+
+
+def note(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, now: int) -> None:
+    """Records messages of a locked inbox as examples, where they are; what was sent from here is left out."""
+    told = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
+    for message in told:
+        moves.say(tx, message, is_junk)
+    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
+
+
+def _is_teachable(tx: Tx, message: Message) -> bool:
+    try:
+        require_teachable(tx, message)
+    except (BadRequest, NothingToDo):
+        return False
+    return True
+
+
+def require_teachable(tx: Tx, message: Message) -> None:
+    if message.status != messages.RECEIVED or messages.find_direction(tx, message.id) == OUTBOUND:
+        raise BadRequest("Only received email can be junk; this message was sent from here.")
+    if examine.is_waiting(tx, message.id):
+        raise NothingToDo("This message is still being examined. Try again in a moment.")
+
+
+def teacher_of(caller: Caller) -> str:
+    """Who is bounded as one teacher: a person, or a key with all the keys made from it."""
+    return caller.user_id or (caller.lineage[0] if caller.lineage else caller.key_id)

@@ -1,0 +1,144 @@
+"""The linear model of the junk filter: what all accounts start with, and what each teacher added to it.
+
+A score is a log-odds: above 0 junk is more likely than not. What one teacher adds to it has a bound, so that
+nobody's wrong examples turn the filter around for others.
+"""
+
+import math
+import random
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from postroom_mail.junk.features import SIZE
+
+START_BOUND = 6.0
+START_TRUST = 0.7  # it learned from mail of other people and years
+TEACHER_BOUND = 4.0
+TAUGHT_BOUND = 8.0  # of all teachers together
+MARGIN = 3.0  # an example counts as learned when it scores so far on its side
+STEP = 0.7
+WANTED_STEP = 2.0  # times as large: losing a wanted email is worse than seeing junk
+PASSES = 3
+STORED_STEP = 1 / 128  # of a stored weight
+
+
+Weights: TypeAlias = "array[float]"  # one for each feature
+
+
+class Example(Struct, frozen=True):
+    """The features of an email, and whether a person called it junk."""
+
+    features: tuple[int, ...]
+    is_junk: bool
+
+
+class StartModel(Struct, frozen=True):
+    """What every account starts with: weights of features, and a bias."""
+
+    weights: list[float]
+    bias: float
+
+
+class Model(Struct, frozen=True):
+    start: StartModel
+    taught: tuple[Weights, ...] = ()
+
+    def score(self, features: Sequence[int]) -> float:
+        """Return the log-odds that an email with these features is junk."""
+        return self.start_score(features) + _within(
+            sum(_within(_sum(each, features), TEACHER_BOUND) for each in self.taught), TAUGHT_BOUND
+        )
+
+    def start_score(self, features: Sequence[int]) -> float:
+        return _within(START_TRUST * (_sum(self.start.weights, features) + self.start.bias), START_BOUND)
+
+
+def probability(score: float) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def log_odds(chance: float) -> float:
+    return math.log(chance / (1 - chance))
+
+
+def no_weights() -> Weights:
+    return array("f", bytes(4 * SIZE))
+
+
+def learn(start: StartModel, own: Weights, examples: Iterable[Example], seed: int = 0) -> None:
+    """Change one teacher's weights until the examples score on their side, or the passes are over.
+
+    The start counts as known: only what it gets wrong is learned (passive-aggressive, with a bounded step).
+    """
+    known, model = list(examples), Model(start)
+    order = random.Random(seed)  # noqa: S311 - the order of examples is no secret
+    for _ in range(PASSES):
+        order.shuffle(known)
+        for each in known:
+            _learn_one(own, each, model.start_score(each.features))
+
+
+def _learn_one(own: Weights, example: Example, before: float) -> None:
+    if not example.features:
+        return
+    side = 1 if example.is_junk else -1
+    missing = MARGIN - side * (before + _within(_sum(own, example.features), TEACHER_BOUND))
+    if missing <= 0:
+        return
+    most = STEP if example.is_junk else STEP * WANTED_STEP
+    step = side * min(most, missing) / math.sqrt(len(example.features))
+    for feature in example.features:
+        own[feature] += step
+
+
+def _sum(weights: "Weights | list[float]", features: Sequence[int]) -> float:
+    """Return the sum of weights, as of a vector of length 1: a long email does not count for more."""
+    return sum(map(weights.__getitem__, features)) / math.sqrt(len(features)) if features else 0.0
+
+
+def _within(value: float, bound: float) -> float:
+    return max(-bound, min(bound, value))
+
+
+def encode(weights: "Weights | list[float]") -> bytes:
+    """Return weights as they are stored: 16 bits each, compressed."""
+    steps = (max(-32_768, min(32_767, round(weight / STORED_STEP))) for weight in weights)
+    return zlib.compress(array("h", steps).tobytes(), 6)
+
+
+def decode(stored: bytes) -> Weights:
+    """Return stored weights; raises ValueError if these are none."""
+    return array("f", (step * STORED_STEP for step in _steps(stored)))
+
+
+def _steps(stored: bytes) -> "array[int]":
+    try:
+        plain = zlib.decompressobj().decompress(stored, 2 * SIZE)
+    except zlib.error as error:
+        raise ValueError("weights cannot be read") from error
+    if len(plain) != 2 * SIZE:
+        raise ValueError("weights cannot be read")
+    return array("h", plain)
+
+
+@cache
+def load_start() -> StartModel:
+    """Return the model in the package, which `tools/junk_start.py` made: one bias, and a weight a feature."""
+    stored = (resources.files("postroom_mail.junk") / "start.bin").read_bytes()
+    steps = _steps(stored[2:])
+    values = {step: step * STORED_STEP for step in set(steps)}  # few: the list names each, many times
+    return StartModel([values[step] for step in steps], array("h", stored[:2])[0] * STORED_STEP)
+
+
+def encode_features(features: Sequence[int]) -> bytes:
+    return array("I", features).tobytes()
+
+
+def decode_features(stored: bytes) -> tuple[int, ...]:
+    return tuple(array("I", stored[: len(stored) // 4 * 4]))

@@ -1,0 +1,205 @@
+"""Junk: what a message shows of it, the Junk folder, and what people say of it."""
+
+from typing import Any
+
+from tests.conftest import Server
+from tests.letters import letter
+from tests.waiting import until
+
+OFFER = (
+    "Congratulations winner! Buy cheap viagra now, no prescription, lowest prices guaranteed! Click here to"
+    " order today and save 90%! Make money fast, work from home, earn $5000 a week, risk free, money back."
+    " To be removed from this mailing list click here."
+)
+NOTE = "The tests pass again after the change to the parser. I will look at the second patch on Monday."
+
+
+def offer(number: int = 1, **fields: str) -> bytes:
+    given = {
+        "from": '"$$$ Big Winner" <win8273@promo-deals.example>',
+        "subject": "FREE!!! $$$ Make money fast",
+    }
+    return letter(OFFER, message_id=f"<offer{number}@promo.example>", **(given | fields))
+
+
+def note(number: int = 1, **fields: str) -> bytes:
+    return letter(NOTE, message_id=f"<note{number}@work.example>", subject="Re: parser", **fields)
+
+
+async def an_inbox(server: Server, name: str, **junk: Any) -> str:
+    inbox_id = await server.new_inbox(name)
+    if junk:
+        answer = await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"junk": junk})
+        assert answer.status_code == 200, answer.text
+    return inbox_id
+
+
+async def messages_of(server: Server, inbox_id: str, **query: str) -> list[dict[str, Any]]:
+    page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages", params=query)).json()
+    assert page["total"] == len(page["data"])
+    found: list[dict[str, Any]] = page["data"]
+    return found
+
+
+async def kinds(server: Server) -> list[str]:
+    page = (await server.api.get("/v1/events")).json()
+    return [each["event"] for each in page["data"] if each["event"].startswith("message.")]
+
+
+async def came(server: Server, count: int) -> None:
+    async def have() -> bool:
+        return len(await kinds(server)) >= count
+
+    await until(have)
+
+
+async def test_a_message_says_how_likely_it_is_junk_and_stays_where_it_is(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello")
+    await server.deliver(offer(), "hello")
+    await server.deliver(note(), "hello")
+    await came(server, 2)
+    wanted, junk = await messages_of(server, inbox_id)
+    assert junk["junk"]["isJunk"]
+    assert junk["junk"]["score"] >= 0.9
+    assert junk["junk"]["reasons"][0]["name"] == "words"
+    assert junk["junk"]["reasons"][0]["weight"] > 2
+    assert not wanted["junk"]["isJunk"]
+    assert wanted["junk"]["score"] < 0.2
+    assert (junk["folder"], wanted["folder"]) == ("inbox", "inbox")
+    assert await kinds(server) == ["message.received"] * 2
+    event = (await server.api.get("/v1/events")).json()["data"][0]["message"]["junk"]
+    assert event["is_junk"]
+    assert event["score"] == junk["junk"]["score"]
+
+
+async def test_with_a_folder_junk_is_in_no_list_thread_count_and_search(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    await server.deliver(offer(), "hello")
+    await server.deliver(note(), "hello")
+    await came(server, 2)
+    assert sorted(await kinds(server)) == ["message.junk", "message.received"]
+    assert [each["subject"] for each in await messages_of(server, inbox_id)] == ["Re: parser"]
+    (junk,) = [each for each in await messages_of(server, inbox_id, include="junk") if each["junk"]["isJunk"]]
+    assert (junk["folder"], junk["threadId"], junk["blocked"]) == ("junk", "", False)
+    assert [each["subject"] for each in await messages_of(server, inbox_id, include="blocked")] == [
+        "Re: parser"
+    ]
+    threads = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()
+    assert (threads["total"], threads["data"][0]["subject"]) == (1, "Re: parser")
+
+    async def found(q: str, **query: str) -> list[str]:
+        answer = await server.api.get("/v1/search", params={"q": q, **query})
+        return [each["message"]["id"] for each in answer.json()["data"]]
+
+    async def is_indexed() -> bool:
+        return await found("viagra", include="junk") == [junk["id"]]
+
+    await until(is_indexed)
+    assert await found("viagra is:junk") == [junk["id"]]
+    assert await found("viagra") == await found("viagra is:blocked") == []
+    assert (await server.api.post(f"/v1/messages/{junk['id']}/release")).json()["error"] == "nothing_to_do"
+
+
+async def test_what_is_not_junk_comes_in_as_if_it_came_now_and_junk_leaves_its_thread(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    await server.deliver(offer(), "hello")
+    await came(server, 1)
+    (junk,) = await messages_of(server, inbox_id, include="junk")
+    server.clock.turn(300_000)
+    let_in = (await server.api.post(f"/v1/messages/{junk['id']}/not-junk")).json()
+    assert (let_in["folder"], let_in["junk"]["isJunk"]) == ("inbox", False)
+    assert let_in["junk"]["score"] == junk["junk"]["score"]
+    assert let_in["createdAt"] > junk["createdAt"]
+    assert let_in["threadId"]
+    assert await kinds(server) == ["message.junk", "message.received"]
+    await server.deliver(note(2, in_reply_to="<offer1@promo.example>"), "hello")
+    await came(server, 3)
+    thread = (await server.api.get(f"/v1/threads/{let_in['threadId']}/messages")).json()
+    assert len(thread["data"]) == 2
+
+    taken = (await server.api.post(f"/v1/messages/{junk['id']}/junk")).json()
+    assert (taken["folder"], taken["threadId"], taken["junk"]["isJunk"]) == ("junk", "", True)
+    thread = (await server.api.get(f"/v1/threads/{let_in['threadId']}/messages")).json()
+    assert [each["subject"] for each in thread["data"]] == ["Re: parser"]
+    assert (await kinds(server))[-1] == "message.junk"
+    back = (await server.api.post(f"/v1/messages/{junk['id']}/not-junk")).json()
+    assert back["threadId"] == let_in["threadId"], "it finds back by the messages that stayed"
+    told = (await server.api.get("/v1/junk")).json()
+    assert (told["junk"], told["wanted"]) == (0, 1), "the last word counts"
+    counts = (await server.api.get("/v1/audit")).json()["data"]
+    assert [each["action"] for each in counts[:3]] == ["message.not_junk", "message.junk", "message.not_junk"]
+
+
+async def test_who_was_written_to_answers_and_allowed_senders_are_no_junk_by_words_alone(
+    server: Server,
+) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    body = {"to": ["friend@pals.example"], "subject": "Hi", "body": "Hi"}
+    path, key = f"/v1/inboxes/{inbox_id}/send", {"Idempotency-Key": "one"}
+    sent = (await server.api.post(path, json=body, headers=key)).json()
+
+    rule = {"type": "allow", "value": "news.example", "direction": "inbound"}
+    assert (await server.api.post("/v1/policy/rules", json=rule)).status_code == 201
+    own_id = (await server.api.get(f"/v1/messages/{sent['messageId']}")).json()["rfcMessageId"]
+    for number, (fields, reason) in enumerate(
+        [
+            ({"from": "friend@pals.example"}, "correspondent"),
+            ({"in_reply_to": own_id}, "answer"),
+            ({"from": "editor@news.example"}, "allow_rule"),
+        ]
+    ):
+        await server.deliver(offer(number + 10, **fields), "hello")
+        await came(server, number + 1)
+        newest = (await messages_of(server, inbox_id, direction="inbound"))[0]
+        assert not newest["junk"]["isJunk"], reason
+        assert reason in [each["name"] for each in newest["junk"]["reasons"]]
+    await server.deliver(offer(20), "hello")
+    await came(server, 4)
+    assert (await kinds(server))[-1] == "message.junk", "a stranger has no such reason"
+
+
+async def test_junk_is_set_on_account_pod_and_inbox_and_wrong_values_name_themselves(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello")
+    assert (await server.api.patch("/v1/account", json={"junk": {"action": "folder"}})).status_code == 200
+    await server.deliver(offer(1), "hello")
+    await came(server, 1)
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"junk": {"action": "mark"}})
+    await server.deliver(offer(2), "hello")
+    await came(server, 2)
+    assert await kinds(server) == ["message.junk", "message.received"]
+    for wrong in (
+        {"action": "eat"},
+        {"threshold": 0},
+        {"threshold": 1.5},
+        {"rejectThreshold": 0.5},
+        {"x": 1},
+    ):
+        answer = await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"junk": wrong})
+        assert answer.status_code == 400, wrong
+    kept = (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()["junk"]
+    assert kept == {"action": "mark", "threshold": 0.9, "rejectThreshold": 0.99}
+
+
+async def test_what_people_say_is_learned_and_counts_for_the_next_of_its_kind(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    text = "Our quarterly barnacle digest: hull scraping news for every yacht owner of the harbour."
+
+    def digest(number: int) -> bytes:
+        fields = {"from": "Barnacle Digest <digest@hulls.example>", "subject": "Barnacle digest"}
+        return letter(f"{text} Issue {number}.", message_id=f"<d{number}@hulls.example>", **fields)
+
+    await server.deliver(digest(1), "hello")
+    await came(server, 1)
+    (first,) = await messages_of(server, inbox_id)
+    before = first["junk"]["score"]
+    assert before < 0.9
+    await server.api.post(f"/v1/messages/{first['id']}/junk")
+
+    async def is_learned() -> bool:
+        return bool((await server.api.get("/v1/junk")).json() == {"junk": 1, "wanted": 0, "waiting": 0})
+
+    await until(is_learned)
+    await server.deliver(digest(2), "hello")
+    await came(server, 3)
+    second = (await messages_of(server, inbox_id, include="junk"))[0]
+    assert second["junk"]["score"] > 3 * before
