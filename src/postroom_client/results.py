@@ -10,6 +10,17 @@ from postroom_client.result_types import Judged as Judged
 from postroom_client.result_types import Page as Page
 
 
+class JunkRules(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists,
+    threads and searches; `reject` also refuses it in SMTP if its score is above
+    `reject_threshold`.
+    """
+
+    action: str = "mark"
+    threshold: float = 0.9
+    reject_threshold: float = 0.99
+
+
 class SavedSearch(Struct, frozen=True, omit_defaults=True):
     """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
 
@@ -375,6 +386,13 @@ class EventOccurrence(Struct, frozen=True):
     status: str = ""
 
 
+class JunkReason(Struct, frozen=True):
+    """One thing that speaks for junk (weight above 0) or against it, in log-odds."""
+
+    name: str
+    weight: float = 0.0
+
+
 class Signal(Struct, frozen=True):
     """A warning about a mail: why, and which of its words caused it."""
 
@@ -433,6 +451,14 @@ class Meter(Struct, rename="camel", frozen=True):
 
 class InboxSecret(Struct, rename="camel", frozen=True):
     webhook_secret: str
+
+
+class JunkExamples(Struct, frozen=True):
+    """What the people of an account have taught its junk filter."""
+
+    junk: int
+    wanted: int = 0
+    waiting: int = 0
 
 
 class KeyScope(Struct, rename="camel", frozen=True):
@@ -918,6 +944,22 @@ class EventCalendar(Struct, frozen=True):
     join_url: str = ""
 
 
+class EventJunk(Struct, frozen=True):
+    """How likely the message is junk, and why."""
+
+    score: float
+    is_junk: bool = False
+    reasons: list[JunkReason] = []
+
+
+class Junk(Struct, rename="camel", frozen=True):
+    """How likely a received email is junk: `score` from 0 to 1, and what it is made of."""
+
+    score: float
+    is_junk: bool = False
+    reasons: list[JunkReason] = []
+
+
 class InboxLimits(Struct, rename="camel", frozen=True):
     per_minute: Meter
     per_day: Meter
@@ -1108,6 +1150,7 @@ class Account(Struct, rename="camel", frozen=True):
     stored_bytes: int = 0
     storage_limit_bytes: int | None = None
     saved_searches: list[SavedSearch] = []
+    junk: JunkRules | None = None
     created_at: datetime | None = None
 
 
@@ -1147,6 +1190,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     catch_all: bool = False
     subdomains: bool = False
     client_id: str | None = None
+    junk: JunkRules | None = None
     webhook_secret: str | None = None
 
 
@@ -1158,6 +1202,7 @@ class Pod(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     approval: ApprovalRules | None = None
     outbound: str | None = None
+    junk: JunkRules | None = None
 
 
 class Policy(Struct, frozen=True):
@@ -1189,6 +1234,7 @@ class EventMessage(Struct, frozen=True):
     calendar: EventCalendar | None = None
     analysis: str | None = None
     traceparent: str | None = None
+    junk: EventJunk | None = None
 
 
 class Deliverability(Struct, rename="camel", frozen=True):
@@ -1223,6 +1269,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     auto_replyable: bool = False
     verdict: str | None = None
     signals: list[Signal] = []
+    junk: Junk | None = None
     calendar: Appointment | None = None
     parse_error: str | None = None
     analysis: str | None = None
@@ -1242,6 +1289,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     status: str = ""
     blocked: bool = False
     labels: list[str] = []
+    folder: str = ""
     attachments_read: bool = False
     attachments: list[Attachment] = []
     recipients: list[Recipient] = []

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -421,7 +421,7 @@ export abstract class Operations {
   }
 
   /** List the messages of an inbox across all threads, newest first. */
-  listMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "trash"; limit?: number; offset?: number } = {}): Promise<Page<Message>> {
+  listMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "junk" | "trash"; limit?: number; offset?: number } = {}): Promise<Page<Message>> {
     return this.run({
       method: "GET",
       path: path("v1", "inboxes", inboxId, "messages"),
@@ -443,7 +443,7 @@ export abstract class Operations {
   }
 
   /** Find messages by their words, in subject, addresses, text and files, newest first. */
-  searchPage(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "trash" }): Promise<SearchPage> {
+  searchPage(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "junk" | "trash" }): Promise<SearchPage> {
     return this.run({
       method: "GET",
       path: "/v1/search",
@@ -1528,6 +1528,36 @@ export abstract class Operations {
     });
   }
 
+  /** Move a received message to Junk, and teach the filter. */
+  markJunk(messageId: string): Promise<Message> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "messages", messageId, "junk"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Let a message out of Junk as if it had just arrived, and teach the filter. */
+  markNotJunk(messageId: string): Promise<Message> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "messages", messageId, "not-junk"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Count what the account's people have taught the junk filter. */
+  getJunkExamples(): Promise<JunkExamples> {
+    return this.run({
+      method: "GET",
+      path: "/v1/junk",
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
   /** Release a message that a policy stopped, as if it had just arrived. */
   releaseMessage(messageId: string): Promise<Message> {
     return this.run({
@@ -1734,7 +1764,7 @@ export abstract class Operations {
   }
 
   /** List the messages of an inbox across all threads, newest first; each page is asked for when it is wanted. */
-  iterMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "trash"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
+  iterMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "junk" | "trash"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listMessages(inboxId, page), query);
   }
 
@@ -1744,7 +1774,7 @@ export abstract class Operations {
   }
 
   /** Find messages by their words, in subject, addresses, text and files, newest first; each page is asked for when it is wanted. */
-  search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "trash" }): AsyncGenerator<SearchResult> {
+  search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "junk" | "trash" }): AsyncGenerator<SearchResult> {
     return pages((page) => this.searchPage(page), query);
   }
 

@@ -7,6 +7,15 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
+/** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches; `reject` also refuses it in SMTP if its score is above `rejectThreshold`. */
+export interface JunkRules {
+  action?: "folder" | "mark" | "reject" | (string & {});
+  /** From this score on an email is junk. */
+  threshold?: number;
+  /** Above this score `reject` refuses it. */
+  rejectThreshold?: number;
+}
+
 /** A saved query for `/v1/search`; the dashboard shows it beside the mail. */
 export interface SavedSearch {
   /** What it is called. */
@@ -375,6 +384,12 @@ export interface EventOccurrence {
   status: string;
 }
 
+/** One thing that speaks for junk (weight above 0) or against it, in log-odds. */
+export interface JunkReason {
+  name: string;
+  weight: number;
+}
+
 /** A warning about a mail: why, and which of its words caused it. */
 export interface Signal {
   name: string;
@@ -430,6 +445,16 @@ export interface Meter {
 
 export interface InboxSecret {
   webhookSecret: string;
+}
+
+/** What the people of an account have taught its junk filter. */
+export interface JunkExamples {
+  /** Messages that somebody called junk. */
+  junk: number;
+  /** Messages that somebody called not junk. */
+  wanted: number;
+  /** Of both, how many the filter has yet to learn. */
+  waiting: number;
 }
 
 export interface KeyScope {
@@ -915,6 +940,20 @@ export interface EventCalendar {
   join_url: string;
 }
 
+/** How likely the message is junk, and why. */
+export interface EventJunk {
+  score: number;
+  is_junk: boolean;
+  reasons: JunkReason[];
+}
+
+/** How likely a received email is junk: `score` from 0 to 1, and what it is made of. */
+export interface Junk {
+  score: number;
+  isJunk: boolean;
+  reasons: JunkReason[];
+}
+
 export interface InboxLimits {
   perMinute: Meter;
   perDay: Meter;
@@ -1111,6 +1150,7 @@ export interface Account {
   storedBytes: number;
   storageLimitBytes: number | null;
   savedSearches: SavedSearch[];
+  junk: JunkRules | null;
   createdAt: string;
 }
 
@@ -1150,6 +1190,7 @@ export interface Inbox {
   catchAll: boolean;
   subdomains: boolean;
   clientId: string | null;
+  junk: JunkRules | null;
   webhookSecret?: string;
 }
 
@@ -1161,6 +1202,7 @@ export interface Pod {
   createdAt: string;
   approval: ApprovalRules | null;
   outbound: string | null;
+  junk: JunkRules | null;
 }
 
 export interface Policy {
@@ -1193,6 +1235,7 @@ export interface EventMessage {
   analysis?: "failed" | (string & {});
   /** Goes on with the trace (W3C) that the message belongs to. */
   traceparent?: string;
+  junk: EventJunk | null;
 }
 
 export interface Deliverability {
@@ -1227,6 +1270,7 @@ export interface Message {
   autoReplyable: boolean;
   verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
   signals: Signal[];
+  junk: Junk | null;
   calendar?: Appointment;
   parseError?: string;
   /** `failed`: a reader of its meaning failed. The message holds what could be read. */
@@ -1256,6 +1300,8 @@ export interface Message {
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
   labels: string[];
+  /** Where mail clients show it. Junk also has what a policy stopped. */
+  folder: "inbox" | "junk" | "sent" | "trash" | (string & {});
   attachmentsRead: boolean;
   attachments: Attachment[];
   recipients?: Recipient[];
@@ -1350,6 +1396,7 @@ export interface NewInbox {
   retentionDays?: number | null;
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
+  junk?: JunkRules | null;
   /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
   allowReserved?: boolean;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
@@ -1377,6 +1424,7 @@ export interface InboxChange {
   catchAll?: boolean;
   /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
   subdomains?: boolean;
+  junk?: JunkRules | null;
 }
 
 export interface NewAlias {
@@ -1403,6 +1451,7 @@ export interface AccountChange {
   retentionDays?: number | null;
   /** Saved searches; a list replaces the previous one. */
   savedSearches?: SavedSearch[];
+  junk?: JunkRules | null;
 }
 
 /** By default a key of the account. */
@@ -1440,6 +1489,7 @@ export interface NewPod {
   approval?: ApprovalRules | null;
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
+  junk?: JunkRules | null;
 }
 
 export interface PodChange {
@@ -1450,6 +1500,7 @@ export interface PodChange {
   approval?: ApprovalRules | null;
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
+  junk?: JunkRules | null;
 }
 
 export interface NewUser {
@@ -1971,7 +2022,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1980,7 +2031,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -2003,7 +2054,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

@@ -60,6 +60,8 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    JunkExamples,
+    JunkRules,
     ListedWebhook,
     MailRule,
     Me,
@@ -113,6 +115,7 @@ def create_inbox(
     metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
     canary: bool | None = None,
+    junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     allow_reserved: bool = False,
     client_id: str | None = None,
     catch_all: bool | None = None,
@@ -135,7 +138,9 @@ def create_inbox(
             catchAll=catch_all,
             subdomains=subdomains,
         )
-        | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
+        | changes(
+            approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days, junk=junk
+        ),
         is_repeatable=False,
     )
 
@@ -167,6 +172,7 @@ def update_inbox(
     canary: bool | None = None,
     catch_all: bool | None = None,
     subdomains: bool | None = None,
+    junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
     return Call(
@@ -181,6 +187,7 @@ def update_inbox(
             limits=limits,
             metadata=metadata,
             retentionDays=retention_days,
+            junk=junk,
         ),
     )
 
@@ -279,6 +286,7 @@ def update_account(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
     saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
+    junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Account]:
     """Change the account; None clears a field."""
     return Call(
@@ -286,7 +294,7 @@ def update_account(
         "/v1/account",
         decoded(Account),
         json=given(name=name, savedSearches=repeated(saved_searches))
-        | changes(approval=approval, retentionDays=retention_days),
+        | changes(approval=approval, retentionDays=retention_days, junk=junk),
     )
 
 
@@ -364,13 +372,14 @@ def create_pod(
     name: str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     outbound: str | UnsetType | None = UNSET,
+    junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Create a pod."""
     return Call(
         "POST",
         "/v1/pods",
         decoded(Pod),
-        json=given(clientId=client_id, name=name) | changes(approval=approval, outbound=outbound),
+        json=given(clientId=client_id, name=name) | changes(approval=approval, outbound=outbound, junk=junk),
         is_repeatable=False,
     )
 
@@ -397,13 +406,14 @@ def update_pod(
     name: str | UnsetType | None = UNSET,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     outbound: str | UnsetType | None = UNSET,
+    junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change a pod; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "pods", pod_id),
         decoded(Pod),
-        json=changes(clientId=client_id, name=name, approval=approval, outbound=outbound),
+        json=changes(clientId=client_id, name=name, approval=approval, outbound=outbound, junk=junk),
     )
 
 
@@ -563,7 +573,7 @@ def list_messages(
     inbox_id: str,
     *,
     direction: Literal["inbound", "outbound"] | None = None,
-    include: Literal["blocked", "trash"] | None = None,
+    include: Literal["blocked", "junk", "trash"] | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[Message]]:
@@ -621,7 +631,7 @@ def search_page(
     pod_id: str | None = None,
     limit: int = 20,
     cursor: str | None = None,
-    include_trash: bool = False,
+    include: Literal["junk", "trash"] | None = None,
 ) -> Call[SearchPage]:
     """Find messages by their words, in subject, addresses, text and files, newest first."""
     return Call(
@@ -635,7 +645,7 @@ def search_page(
                 "podId": pod_id,
                 "limit": unless(limit, 20),
                 "cursor": cursor,
-                "include": "trash" if include_trash else None,
+                "include": include,
             }
         ),
     )
@@ -2000,6 +2010,21 @@ def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
         decoded(WebhookDelivery),
         is_repeatable=False,
     )
+
+
+def mark_junk(message_id: str) -> Call[Message]:
+    """Move a received message to Junk, and teach the filter."""
+    return Call("POST", path("v1", "messages", message_id, "junk"), decoded(Message), is_repeatable=False)
+
+
+def mark_not_junk(message_id: str) -> Call[Message]:
+    """Let a message out of Junk as if it had just arrived, and teach the filter."""
+    return Call("POST", path("v1", "messages", message_id, "not-junk"), decoded(Message), is_repeatable=False)
+
+
+def get_junk_examples() -> Call[JunkExamples]:
+    """Count what the account's people have taught the junk filter."""
+    return Call("GET", "/v1/junk", decoded(JunkExamples))
 
 
 def release_message(message_id: str) -> Call[Message]:

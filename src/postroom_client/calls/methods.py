@@ -45,6 +45,8 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    JunkExamples,
+    JunkRules,
     ListedWebhook,
     MailRule,
     Me,
@@ -105,6 +107,7 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -123,6 +126,7 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                junk=junk,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -159,6 +163,7 @@ class BlockingMethods(Protocol):
         canary: bool | None = None,
         catch_all: bool | None = None,
         subdomains: bool | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return self.run(
@@ -173,6 +178,7 @@ class BlockingMethods(Protocol):
                 canary=canary,
                 catch_all=catch_all,
                 subdomains=subdomains,
+                junk=junk,
             )
         )
 
@@ -249,11 +255,16 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return self.run(
             calls.update_account(
-                name=name, approval=approval, retention_days=retention_days, saved_searches=saved_searches
+                name=name,
+                approval=approval,
+                retention_days=retention_days,
+                saved_searches=saved_searches,
+                junk=junk,
             )
         )
 
@@ -335,10 +346,11 @@ class BlockingMethods(Protocol):
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return self.run(
-            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound)
+            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk)
         )
 
     def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
@@ -361,10 +373,13 @@ class BlockingMethods(Protocol):
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return self.run(
-            calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound)
+            calls.update_pod(
+                pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk
+            )
         )
 
     def delete_pod(self, pod_id: str) -> None:
@@ -515,7 +530,7 @@ class BlockingMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include: Literal["blocked", "trash"] | None = None,
+        include: Literal["blocked", "junk", "trash"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Message]:
@@ -529,7 +544,7 @@ class BlockingMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include: Literal["blocked", "trash"] | None = None,
+        include: Literal["blocked", "junk", "trash"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Message]:
@@ -608,12 +623,12 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
-        include_trash: bool = False,
+        include: Literal["junk", "trash"] | None = None,
     ) -> SearchPage:
         """Find messages by their words, in subject, addresses, text and files, newest first."""
         return self.run(
             calls.search_page(
-                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include_trash=include_trash
+                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include=include
             )
         )
 
@@ -625,7 +640,7 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
-        include_trash: bool = False,
+        include: Literal["junk", "trash"] | None = None,
     ) -> Iterator[SearchResult]:
         """Find messages by their words, in subject, addresses, text and files, newest first; each page is
         asked for when it is wanted.
@@ -634,13 +649,7 @@ class BlockingMethods(Protocol):
             self.run,
             calls.search_page,
             (q,),
-            {
-                "inbox_id": inbox_id,
-                "pod_id": pod_id,
-                "limit": limit,
-                "cursor": cursor,
-                "include_trash": include_trash,
-            },
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "cursor": cursor, "include": include},
         )
 
     def get_usage(
@@ -1831,6 +1840,18 @@ class BlockingMethods(Protocol):
         """Send a delivery again, whatever its state."""
         return self.run(calls.retry_webhook_delivery(delivery_id))
 
+    def mark_junk(self, message_id: str) -> Message:
+        """Move a received message to Junk, and teach the filter."""
+        return self.run(calls.mark_junk(message_id))
+
+    def mark_not_junk(self, message_id: str) -> Message:
+        """Let a message out of Junk as if it had just arrived, and teach the filter."""
+        return self.run(calls.mark_not_junk(message_id))
+
+    def get_junk_examples(self) -> JunkExamples:
+        """Count what the account's people have taught the junk filter."""
+        return self.run(calls.get_junk_examples())
+
     def release_message(self, message_id: str) -> Message:
         """Release a message that a policy stopped, as if it had just arrived."""
         return self.run(calls.release_message(message_id))
@@ -2231,6 +2252,7 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -2249,6 +2271,7 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                junk=junk,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -2287,6 +2310,7 @@ class AwaitedMethods(Protocol):
         canary: bool | None = None,
         catch_all: bool | None = None,
         subdomains: bool | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return await self.run(
@@ -2301,6 +2325,7 @@ class AwaitedMethods(Protocol):
                 canary=canary,
                 catch_all=catch_all,
                 subdomains=subdomains,
+                junk=junk,
             )
         )
 
@@ -2381,11 +2406,16 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return await self.run(
             calls.update_account(
-                name=name, approval=approval, retention_days=retention_days, saved_searches=saved_searches
+                name=name,
+                approval=approval,
+                retention_days=retention_days,
+                saved_searches=saved_searches,
+                junk=junk,
             )
         )
 
@@ -2467,10 +2497,11 @@ class AwaitedMethods(Protocol):
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return await self.run(
-            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound)
+            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk)
         )
 
     async def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
@@ -2493,10 +2524,13 @@ class AwaitedMethods(Protocol):
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
+        junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return await self.run(
-            calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound)
+            calls.update_pod(
+                pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk
+            )
         )
 
     async def delete_pod(self, pod_id: str) -> None:
@@ -2647,7 +2681,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include: Literal["blocked", "trash"] | None = None,
+        include: Literal["blocked", "junk", "trash"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Message]:
@@ -2661,7 +2695,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include: Literal["blocked", "trash"] | None = None,
+        include: Literal["blocked", "junk", "trash"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Message]:
@@ -2740,12 +2774,12 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
-        include_trash: bool = False,
+        include: Literal["junk", "trash"] | None = None,
     ) -> SearchPage:
         """Find messages by their words, in subject, addresses, text and files, newest first."""
         return await self.run(
             calls.search_page(
-                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include_trash=include_trash
+                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include=include
             )
         )
 
@@ -2757,7 +2791,7 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
-        include_trash: bool = False,
+        include: Literal["junk", "trash"] | None = None,
     ) -> AsyncIterator[SearchResult]:
         """Find messages by their words, in subject, addresses, text and files, newest first; each page is
         asked for when it is wanted.
@@ -2766,13 +2800,7 @@ class AwaitedMethods(Protocol):
             self.run,
             calls.search_page,
             (q,),
-            {
-                "inbox_id": inbox_id,
-                "pod_id": pod_id,
-                "limit": limit,
-                "cursor": cursor,
-                "include_trash": include_trash,
-            },
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "cursor": cursor, "include": include},
         )
 
     async def get_usage(
@@ -3974,6 +4002,18 @@ class AwaitedMethods(Protocol):
     async def retry_webhook_delivery(self, delivery_id: str) -> WebhookDelivery:
         """Send a delivery again, whatever its state."""
         return await self.run(calls.retry_webhook_delivery(delivery_id))
+
+    async def mark_junk(self, message_id: str) -> Message:
+        """Move a received message to Junk, and teach the filter."""
+        return await self.run(calls.mark_junk(message_id))
+
+    async def mark_not_junk(self, message_id: str) -> Message:
+        """Let a message out of Junk as if it had just arrived, and teach the filter."""
+        return await self.run(calls.mark_not_junk(message_id))
+
+    async def get_junk_examples(self) -> JunkExamples:
+        """Count what the account's people have taught the junk filter."""
+        return await self.run(calls.get_junk_examples())
 
     async def release_message(self, message_id: str) -> Message:
         """Release a message that a policy stopped, as if it had just arrived."""

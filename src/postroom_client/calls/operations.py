@@ -360,8 +360,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "include",
             "choice",
-            help="Also what a policy stopped, or what a mail program moved to Trash.",
-            choices=("blocked", "trash"),
+            help="Also what a policy stopped, what is in Junk, or what is in Trash.",
+            choices=("blocked", "junk", "trash"),
         ),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
@@ -406,7 +406,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=20, minimum=1
         ),
         Parameter("cursor", "text", help="`next` of the previous page."),
-        Parameter("include_trash", "flag", help="Also what a mail program moved to Trash."),
+        Parameter(
+            "include", "choice", help="Also what is in Junk, or what is in Trash.", choices=("junk", "trash")
+        ),
     ),
     "get_usage": (
         Parameter("first", "day", help="A day, UTC; without days, the last 30."),
@@ -1428,6 +1430,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "retry_webhook_delivery": (
         Parameter("delivery_id", "text", help="Id of the delivery, whd_…", is_required=True),
     ),
+    "mark_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "mark_not_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "get_junk_examples": (),
     "release_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_policy": (
         Parameter("inbox_id", "text", help="Only of this inbox."),
