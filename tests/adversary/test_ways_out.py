@@ -14,6 +14,10 @@ import httpx2
 import msgspec
 import pytest
 
+from postroom_client import AsyncClient
+from postroom_client.mcp.api_caller import Caller
+from postroom_client.mcp.approval_card import card_of
+from postroom_client.results import Message
 from postroom_mail.writing.content_hash import read_content
 from tests.adversary import second_reading, ways_out
 from tests.adversary.ways_out import NAME, WayOut
@@ -154,10 +158,23 @@ async def differing(server: Server, message: dict[str, Any], content: dict[str, 
     return {name: (value, own[name]) for name, value in content.items() if value != own[name]}
 
 
+def unseen_on_card(told: bytes, content: dict[str, Any]) -> set[str]:
+    """Words of the email that its card in a host of MCP does not show; it says that there is HTML."""
+    card = card_of(msgspec.json.decode(told, type=Message), Caller(AsyncClient("pr_1")))
+    shown = [card["to"], card["bcc"], card["subject"], card["text"], *card["headers"]]
+    shown += [file["name"] for file in card["files"]]
+    texts = [content["subject"], *content["to"], *content["cc"], *content["bcc"]]
+    texts += [*content["headers"].values(), *(file["filename"] for file in content["attachments"])]
+    texts += [] if card["isCut"] else [content["bodyText"]]
+    missing = words_of(" ".join(texts)) - words_of(" ".join(shown))
+    return missing | ({"HTML"} if content["bodyHtml"] and not card["hasHtml"] else set())
+
+
 async def faults_of(
     server: Server, peer: SmtpPeer, page: httpx2.AsyncClient, person: str, way: WayOut, message_id: str
 ) -> list[str]:
-    message = (await server.api.get(f"/v1/messages/{message_id}")).json()
+    told = (await server.api.get(f"/v1/messages/{message_id}")).content
+    message = msgspec.json.decode(told)
     if message["hold"] is None:
         return ["it is not held"]
     shown = html.unescape((await page.get("/app/approvals", params={"message": message_id})).text)
@@ -177,6 +194,8 @@ async def faults_of(
         faults.append(f"the second reader sees {await differing(server, message, content)}")
     if words := unseen(shown, content):
         faults.append(f"the page does not show {sorted(words)[:5]}")
+    if words := unseen_on_card(told, content):
+        faults.append(f"the card does not show {sorted(words)[:5]}")
     if way not in QUOTING and second_reading.urls_of(wire) and "links" not in message["hold"]["reasons"]:
         faults.append("it holds a link, and the rule does not say so")
     if content["attachments"] and "attachments" not in message["hold"]["reasons"]:

@@ -15,6 +15,7 @@ CARD: dict[str, Any] = {
     "to": HOSTILE,
     "bcc": "",
     "replyTo": "",
+    "headers": [f"X-Note: {HOSTILE}"],
     "subject": HOSTILE,
     "text": f"Hello\n{HOSTILE}",
     "isCut": True,

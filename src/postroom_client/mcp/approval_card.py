@@ -95,6 +95,7 @@ def card_of(message: Message, caller: Caller) -> Json:
         "to": ", ".join(recipients)[:TEXT_CHARACTERS],
         "bcc": ", ".join(message.bcc[:MOST_SHOWN])[:TEXT_CHARACTERS],
         "replyTo": (message.reply_to or "")[:NAME_CHARACTERS],
+        "headers": [f"{name}: {value}" for name, value in message.headers.items()][:MOST_SHOWN],
         "subject": message.subject[:NAME_CHARACTERS],
         "text": text[:TEXT_CHARACTERS],
         "isCut": len(text) > TEXT_CHARACTERS or len(message.cc) + len(message.bcc) > MOST_SHOWN,
