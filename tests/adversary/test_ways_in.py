@@ -6,8 +6,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from postroom.mailbox.thread_digests import preview
+from postroom.outward import mcp_event
+from postroom_mail.writing.header_words import CONTROL
 from tests.adversary import agreement, imap_reading, second_readers
 from tests.adversary.agreement import ApiView
 from tests.adversary.hostile import Hostile, hostile, mark_of
@@ -108,6 +112,18 @@ async def views_of(server: Server, inbox_id: str, name: str) -> list[tuple[ApiVi
     return [(view, by_bytes[view.raw]) for view in shown]
 
 
+def require_same_in_mcp(event: dict[str, Any]) -> None:
+    """MCP Events tell of the same message, in one line without invisible characters."""
+    told = msgspec.json.decode(mcp_event.write(msgspec.json.encode(event)))
+    assert (told["eventId"], told["name"]) == (event["event_id"], event["event"])
+    data, message = told["data"], event["message"]
+    assert (data["messageId"], data["from"]) == (message["id"], message["from"])
+    assert data["subject"] == message["subject"]
+    assert len(data["preview"]) <= 200
+    assert preview(data["preview"]) == data["preview"]
+    assert not CONTROL.search(data["preview"])
+
+
 async def events_of(server: Server, inbox_id: str) -> list[str]:
     found: list[str] = []
     after: dict[str, str] = {}
@@ -115,6 +131,8 @@ async def events_of(server: Server, inbox_id: str) -> list[str]:
         query = {"limit": "100", "inboxId": inbox_id, **after}
         page = (await server.api.get("/v1/events", params=query)).json()
         found += [each["message"]["id"] for each in page["data"] if each["event"] == "message.received"]
+        for each in page["data"]:
+            require_same_in_mcp(each)
         if not page["data"]:
             return found
         after = {"after": page["next"]}

@@ -1,17 +1,22 @@
 """Several webhooks: each with its own secret, for some inboxes, pods and kinds of events."""
 
+import base64
+import json
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from postroom.clock import to_iso
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.storage.database import Tx
 from tests.api.endpoint import running_endpoint
+from tests.api.test_dashboard import signed_in
 from tests.api.test_keys import second_account
 from tests.api.test_pods import told
 from tests.conftest import Server
 from tests.letters import letter
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -172,3 +177,48 @@ async def test_a_pod_key_manages_the_webhooks_of_its_pod_alone(server: Server) -
         assert second.json()["webhook_id"] not in (of_account["id"], of_other["id"]), second.text
         assert (await pod.post(f"{path}/rotate-secret")).status_code == 200
         assert (await pod.delete(path)).status_code == 204
+
+
+@pytest.mark.both_databases
+async def test_a_webhook_with_a_search_gets_only_what_matches(server: Server) -> None:
+    await server.new_inbox("one")
+    secret = f"whsec_{base64.b64encode(b's' * 32).decode()}"
+    async with running_endpoint() as endpoint:
+        made = await add(server, endpoint.url, query="from:billing -draft", ttlSeconds=3600)
+        path = f"/v1/webhooks/{made['id']}"
+        assert made["expiresAt"] == to_iso(server.clock.now() + 3600 * 1000)
+        for sender, text in (("ann", "Pay"), ("billing", "A draft"), ("billing", "Pay")):
+            await server.deliver(letter(text, **{"from": f"{sender}@shop.example"}), "one")
+
+        async def all_done() -> bool:
+            page = (await server.api.get("/v1/webhook/deliveries", params={"state": "delivered"})).json()
+            return bool(page["total"] == 3)
+
+        await until(all_done)
+        [(_, body)] = endpoint.requests
+        assert json.loads(body)["message"]["from"] == "billing@shop.example"
+        for wrong, field in (
+            ({"query": "from:"}, "query"),
+            ({"secret": "short"}, "secret"),
+            ({"query": "\0"}, "query"),
+        ):
+            refused = await server.api.patch(path, json=wrong)
+            assert (refused.status_code, refused.json()["field"]) == (400, field)
+        changed = await server.api.patch(path, json={"secret": secret, "ttlSeconds": None, "query": "draft"})
+        assert (changed.json()["expiresAt"], changed.json()["query"]) == (None, "draft")
+        assert secret not in changed.text
+        await server.deliver(letter("Another draft"), "one")
+        await endpoint.wait_for(2)
+        headers, body = endpoint.requests[1]
+        assert headers["x-signature"] == sign(secret, int(headers["x-timestamp"]), body)
+        async with signed_in(server) as page:
+            assert "matching draft" in (await page.get("/app/webhooks")).text
+        ending = await add(server, endpoint.url, ttlSeconds=1)
+        server.clock.turn(2000)
+        await server.deliver(letter("A last draft"), "one")
+        await endpoint.wait_for(3)
+
+        async def is_gone() -> bool:
+            return bool((await server.api.get(f"/v1/webhooks/{ending['id']}")).status_code == 404)
+
+        await until(is_gone)

@@ -101,7 +101,7 @@ async def post(
         return nothing_to_say("Its search does not match.", resources.now())
     if webhook.form == webhooks.MCP:
         webhook = replace(webhook, headers={**webhook.headers, **mcp_event.headers(webhook)})
-        return await post_body(resources, courier, webhook, event.id, mcp_event.write(event))
+        return await post_body(resources, courier, webhook, event.id, mcp_event.write(event.payload))
     if not webhook.vocabulary or not event.message_id:  # a test event has no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
     render, now = resources.event_translation.render, resources.now()

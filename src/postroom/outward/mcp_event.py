@@ -6,7 +6,6 @@ import secrets
 import msgspec
 from msgspec import Struct, field
 
-from postroom.events.event_log import Event
 from postroom.events.webhooks import Webhook
 from postroom.mailbox.thread_digests import preview
 
@@ -62,8 +61,9 @@ class PostedEvent(Struct, rename="camel"):
     cursor: None = None  # nothing is replayed
 
 
-def write(event: Event) -> bytes:
-    told = msgspec.json.decode(event.payload, type=_Told)
+def write(payload: bytes) -> bytes:
+    """Return the body to post, from the bytes of an event."""
+    told = msgspec.json.decode(payload, type=_Told)
     message = told.message
     data = PostedMessage(
         message_id=message.id,
