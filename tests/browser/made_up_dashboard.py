@@ -92,6 +92,8 @@ def reply_to_tomas(house: House, inbox_id: str) -> None:
         ],
     }
     ask(house, "POST", f"/v1/inboxes/{inbox_id}/send", answer, {"Idempotency-Key": "made-up-boxes"})
+    note = {"body": "**Ask** the warehouse first:\n- four boxes\n- https://wiki.example/boxes"}
+    ask(house, "POST", f"/v1/threads/{thread}/notes", note)
 
 
 def ask(house: House, method: str, path: str, body: Any, headers: dict[str, str] | None = None) -> Any:

@@ -65,6 +65,9 @@ def pages(running: House) -> dict[str, str]:
     found["inbox"] = f"/app/mail?inboxId={support}"
     [export] = [each["id"] for each in threads if each["subject"].startswith("Export")]
     found["thread"] = f"/app/mail/{export}?inboxId={support}"
+    found |= {"reply": f"/app/mail/{export}?how=reply", "done": "/app/mail?state=done"}
+    [boxes] = [each["id"] for each in threads if "damaged" in each["subject"]]
+    found |= {"noted": f"/app/mail/{boxes}", "noted-contact": "/app/contact?address=tomas@campo.example"}
     [trick] = [each["id"] for each in threads if each["subject"].startswith("New bank")]
     [invited] = [each["id"] for each in threads if each["subject"].startswith("Invitation")]
     found |= {"trick": f"/app/mail/{trick}?inboxId={support}", "invitation": f"/app/mail/{invited}"}

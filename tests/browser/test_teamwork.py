@@ -90,6 +90,11 @@ def test_a_thread_is_assigned_snoozed_and_done_and_leaves_the_list_until_it_is_r
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Open again.")).to_be_visible()
     assert set(threads_of(running, shared, state="open")) == {"Refund", "Quote", "Hello"}
+    page.goto(f"{running.base_url}/app/events?kind=thread.snoozed")
+    row = page.get_by_role("row", name="thread.snoozed")
+    expect(row.get_by_role("link", name="Refund")).to_have_attribute("href", re.compile("^/app/mail/thr_"))
+    expect(row).to_contain_text("By Mia")
+    expect(row).to_contain_text("team@postroom.localhost")
 
 
 def test_a_note_stands_between_the_messages_and_is_marked_as_internal(

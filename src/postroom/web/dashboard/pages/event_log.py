@@ -12,7 +12,7 @@ from postroom.events import event_log as events
 from postroom.events import kinds, webhooks
 from postroom.events.event_log import Event, EventChoice
 from postroom.events.webhooks import Webhook
-from postroom.mailbox import inboxes, messages
+from postroom.mailbox import inboxes, messages, threads
 from postroom.operations.webhooks import replay_event
 from postroom.queue import idempotency
 from postroom.web.call import Tx
@@ -53,10 +53,15 @@ class SummedUpMessage(Struct, frozen=True):
     subject: str = ""
 
 
+class SummedUpActor(Struct, frozen=True):
+    name: str | None = None
+
+
 class SummedUp(Struct, frozen=True):
     """The fields of a payload that the list needs."""
 
     message: SummedUpMessage = SummedUpMessage()
+    actor: SummedUpActor = SummedUpActor()
     recipient: str = ""
 
 
@@ -87,7 +92,11 @@ async def show_event(context: PageContext, event_id: str) -> Response:
 async def show_list(
     context: PageContext, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
 ) -> Response:
-    shown = [(event, msgspec.json.format(event.payload, indent=2).decode(), sum_up(event)) for event in found]
+    places = await context.read(read_places, context, found)
+    shown = [
+        (event, msgspec.json.format(event.payload, indent=2).decode(), sum_up(event, places))
+        for event in found
+    ]
     return await context.show(
         "event_log.html",
         "events",
@@ -101,16 +110,34 @@ async def show_list(
     )
 
 
-def sum_up(event: Event) -> EventSummary:
+class EventPlaces(Struct, frozen=True):
+    """What an event without a message is about, by id."""
+
+    subjects: dict[str, str]
+    addresses: dict[str, str]
+
+
+def read_places(tx: Tx, context: PageContext, found: list[Event]) -> EventPlaces:
+    without = [event for event in found if not event.message_id]
+    named = sorted({event.thread_id for event in without if event.thread_id})
+    listed = threads.list_by_ids(tx, context.call.scope, named)
+    addresses = inboxes.addresses_of(tx, sorted({event.inbox_id for event in without if event.inbox_id}))
+    return EventPlaces({thread.id: thread.subject or "(no subject)" for thread in listed}, addresses)
+
+
+def sum_up(event: Event, places: EventPlaces) -> EventSummary:
     payload = msgspec.json.decode(event.payload, type=SummedUp)
     message = payload.message
     is_inbound = event.kind in kinds.INBOUND
     other = message.sender if is_inbound else payload.recipient or message.to
     own = message.to if is_inbound else message.sender
     who = f"{'From' if is_inbound else 'To'} {other}" if other else ""
+    if not event.message_id:
+        who = f"By {payload.actor.name}" if payload.actor.name else ""
     state = STATES.get(event.kind) or event.kind.rpartition(".")[2].replace("_", " ")
-    inbox = own.rpartition("<")[2].rstrip(">")
-    return EventSummary(who, message.subject, inbox, state, COLOURS.get(event.kind, ""))
+    inbox = own.rpartition("<")[2].rstrip(">") or places.addresses.get(event.inbox_id, "")
+    subject = message.subject or places.subjects.get(event.thread_id, "")
+    return EventSummary(who, subject, inbox, state, COLOURS.get(event.kind, ""))
 
 
 def read_events(tx: Tx, context: PageContext, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
