@@ -3,9 +3,10 @@
 A span is recorded when it is over: its times are known then, and nothing is carried through the code before.
 """
 
+import logging
 from typing import TYPE_CHECKING, Any
 
-from postroom import __version__, traces
+from postroom import __version__, log, traces
 from postroom.config import Config, ConfigError
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 SERVER, CLIENT, PRODUCER, CONSUMER, INTERNAL = "SERVER", "CLIENT", "PRODUCER", "CONSUMER", "INTERNAL"
 Attributes = dict[str, str | int | bool]
 NANOSECONDS = 1_000_000  # of a millisecond
+EXPORT_SECONDS = 3
 STOP_MILLISECONDS = 5_000
+REASON_CHARACTERS = 200
 TRACES_PATH = "/v1/traces"
 SYSTEM: Attributes = {"messaging.system": "postroom"}
 
@@ -64,6 +67,14 @@ class Tracing:
         self._provider.shutdown()
 
 
+class _InOurLog(logging.Handler):
+    """A collector that is away costs a line now and then, and the spans."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        reason = record.getMessage()[:REASON_CHARACTERS]
+        log.get().seldom("spans could not be sent", reason=reason)
+
+
 def to_context(trace_id: str, span_id: str) -> Any:
     from opentelemetry.trace import SpanContext, TraceFlags
 
@@ -84,8 +95,11 @@ def start(config: Config) -> Tracing:
         raise ConfigError("POSTROOM_OTEL", "this needs OpenTelemetry: pip install 'postroom[otel]'") from None
     resource = Resource.create({"service.name": "postroom", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(endpoint=f"{config.otel_url.rstrip('/')}{TRACES_PATH}")
+    endpoint = f"{config.otel_url.rstrip('/')}{TRACES_PATH}"
+    exporter = OTLPSpanExporter(endpoint=endpoint, timeout=EXPORT_SECONDS)
     processor = BatchSpanProcessor(exporter)
     provider.add_span_processor(processor)
     trace.set_tracer_provider(provider)  # the first one of a process stays
+    told = logging.getLogger("opentelemetry")
+    told.handlers, told.propagate = [_InOurLog(logging.ERROR)], False
     return Tracing(provider, processor)

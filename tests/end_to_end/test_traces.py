@@ -1,6 +1,8 @@
 """One trace from a request to the other server's 250, and from a received email to its webhook."""
 
 import asyncio
+import logging
+import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,12 +12,13 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from postroom import traces
+from postroom import log, traces, tracing
+from postroom.config import ConfigError
 from postroom_client import AsyncClient
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.client.live import API_KEY, LiveServer, running_server
 from tests.client.test_mcp_tasks import ask
-from tests.conftest import api_client
+from tests.conftest import api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.letters import letter
 from tests.samples import samples
@@ -140,6 +143,25 @@ async def test_one_trace_goes_from_a_request_to_the_250(tmp_path: Path) -> None:
     headers, _ = hook.requests[0]
     assert headers["traceparent"] == traces.write(received["traceId"], post.span_id.hex())
     assert event["message"]["traceparent"] == traces.of_message(received["traceId"], "", is_inbound=True)
+
+
+def test_without_the_extra_the_setting_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
+    with pytest.raises(ConfigError, match=r"pip install 'postroom\[otel\]'"):
+        tracing.start(settings(tmp_path, OTEL="http://127.0.0.1:4318"))
+    for wrong in ("collector", "ftp://there", "http://"):
+        with pytest.raises(ConfigError, match="POSTROOM_OTEL"):
+            settings(tmp_path, OTEL=wrong)
+
+
+def test_a_collector_that_is_away_costs_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(log.get(), "seldom", lambda message, **more: lines.append(message))
+    handler = tracing._InOurLog(logging.ERROR)
+    handler.handle(logging.LogRecord("opentelemetry", logging.ERROR, "", 1, "Failed %s", ("x",), None))
+    assert lines == ["spans could not be sent"]
 
 
 @samples(

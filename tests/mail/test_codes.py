@@ -87,6 +87,7 @@ NOT_CODES = [
         ("Hello\n\ntoken: K7Q2ZP", "K7Q2ZP"),
         ("Your Booking\n\nYour PIN: 4417 opens the door", "4417"),
         ("Booking confirmed\n\nPIN: 4417\n", "4417"),
+        ("A deal\n\nPIN: 4417\n", "4417"),
         ("20% off your next order\n\nYour code: K7Q2ZP\n", "K7Q2ZP"),
         ("Pair it\n\nYour pairing code is tulip-orbit-42", "tulip-orbit-42"),
         ("Pair it\n\ncode: 7-crossover-clockwork", "7-crossover-clockwork"),

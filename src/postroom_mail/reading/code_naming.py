@@ -84,7 +84,7 @@ class Naming:
 
     def _is_of_another_kind(self) -> bool:
         """Return whether it is a postcode, a promotion code or an error code."""
-        before = self.folded[max(0, self.start - 24) : self.start]
+        before = self.folded[max(0, self.start - 24) : self.start].rpartition("\n\n")[2]
         if ends_with(before, code_words.OTHER_KINDS, code_words.OTHER_KINDS_JOINED):
             return True
         behind = _KIND_BEHIND.match(self.folded, self.end)
