@@ -57,7 +57,13 @@ def test_an_owner_needs_an_address_elsewhere(owner: str) -> None:
 
 
 def test_settings_of_a_host_are_valid_and_open_it_to_the_internet() -> None:
-    found = config.load(settings_of(Host(HOST, OWNER, "/d")))
+    given = settings_of(Host(HOST, OWNER, "/d"))
+    known = {setting.name for setting in config.SETTINGS}
+    strict = {"POSTROOM_JUNK": "folder", "POSTROOM_DMARC": "junk"}
+    assert {name: given.get(name) for name in strict.keys() & known} == {
+        name: strict[name] for name in strict.keys() & known
+    }
+    found = config.load(given)
     assert (found.domain, found.base_url, found.outbound) == (HOST, f"https://{HOST}", "mx")
     assert [each.port for each in found.submission] == [465, 587]
     behind = config.load(settings_of(Host(HOST, OWNER, "/d", "off")))
