@@ -125,6 +125,13 @@ class Awaiting(Struct, frozen=True):
     overdue: bool = False
 
 
+class Brief(Struct, frozen=True):
+    """How many there are, and the ids of the newest 20."""
+
+    count: int
+    ids: list[str] = []
+
+
 class BusyTime(Struct, frozen=True):
     start: datetime
     end: datetime | None = None
@@ -441,6 +448,13 @@ class Imported(Struct, frozen=True):
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
+
+
+class SkippedRule(Struct, frozen=True):
+    """A rule of the file that could not be taken over."""
+
+    name: str
+    reason: str = ""
 
 
 class Meter(Struct, rename="camel", frozen=True):
@@ -801,6 +815,18 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     expires_hours: int = 72
     reviewers: list[str] = []
     approvals: int = 1
+
+
+class Briefing(Struct, frozen=True):
+    """`awaiting` and `overdue` are threads, `agenda` calendar events, all others messages."""
+
+    since: datetime
+    received: Brief
+    held: Brief
+    awaiting: Brief
+    overdue: Brief
+    failed: Brief
+    agenda: Brief
 
 
 class FreeBusy(Struct, frozen=True):
@@ -1235,6 +1261,13 @@ class EventMessage(Struct, frozen=True):
     analysis: str | None = None
     traceparent: str | None = None
     junk: EventJunk | None = None
+
+
+class ImportedRules(Struct, frozen=True):
+    """The new rules are switched off: look at what each matches, then switch it on."""
+
+    data: list[MailRule]
+    skipped: list[SkippedRule] = []
 
 
 class Deliverability(Struct, rename="camel", frozen=True):

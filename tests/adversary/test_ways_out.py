@@ -36,7 +36,11 @@ RULES = {"when": ["always", "links", "attachments"]}
 FREE = dict.fromkeys(("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY"), "0")
 pytestmark = pytest.mark.sqlite_alone
 
-QUOTING = (ways_out.by_forward, ways_out.by_answer)  # links of the automatic quote do not count
+QUOTING = (
+    ways_out.by_forward,
+    ways_out.by_answer,
+    ways_out.by_rule,
+)  # links of the automatic quote do not count
 WAYS = [
     ways_out.by_rest,
     ways_out.by_alias,
@@ -48,6 +52,8 @@ WAYS = [
     ways_out.by_submission,
     ways_out.by_draft_of_a_mail_client,
     ways_out.by_redirect,
+    ways_out.by_rule,
+    ways_out.by_redirecting_rule,
     ways_out.by_forward,
     ways_out.by_answer,
     ways_out.by_invitation,
@@ -184,7 +190,7 @@ async def faults_of(
         return [f"it cannot be approved: {answer.text}"]
     await until(lambda: len(peer.mails) > before, "it leaves")
     wire = peer.mails[before].raw
-    if way is ways_out.by_redirect:
+    if way in (ways_out.by_redirect, ways_out.by_redirecting_rule):
         raw = (await server.api.get(f"/v1/messages/{message_id}/raw")).content
         return faults_of_redirect(message, shown, raw, wire)
     names = [file["filename"] for file in message["attachments"]]

@@ -16,6 +16,7 @@ from tests.client.test_mcp import http_agent
 from tests.conftest import Server
 from tests.imap.live import aside, log_in
 from tests.plain_transport import http_client
+from tests.waiting import until
 
 WayOut = Callable[[Server, str, int], Awaitable[str | None]]
 NAME = "agent"
@@ -170,6 +171,37 @@ async def by_redirect(server: Server, inbox_id: str, number: int) -> str | None:
         return None
     path = f"/v1/messages/{message_id}/redirect"
     return _id(await server.api.post(path, json={"to": RECIPIENT}, headers=_key()))
+
+
+async def by_rule(server: Server, inbox_id: str, number: int) -> str | None:
+    """A rule forwards or answers the hostile email as soon as it comes in."""
+    kinds = ({"type": "forward", "to": RECIPIENT}, {"type": "reply", "body": "We have it."})
+    return await _by_rule(server, inbox_id, number, kinds[number % len(kinds)])
+
+
+async def by_redirecting_rule(server: Server, inbox_id: str, number: int) -> str | None:
+    return await _by_rule(server, inbox_id, number, {"type": "redirect", "to": RECIPIENT})
+
+
+async def _by_rule(server: Server, inbox_id: str, number: int, action: dict[str, str]) -> str | None:
+    rule = {"name": "r", "query": "-zzzz", "actions": [action]}
+    made = await server.api.post(f"/v1/rules?inboxId={inbox_id}", json=rule)
+    assert made.status_code == 201, made.text
+    message_id = await _received(server, inbox_id, number)
+    if message_id is None:
+        return None
+
+    async def is_done() -> bool:
+        return await server.resources.db.read(
+            lambda tx: tx.one("select 1 as found from rule_tasks limit 1") is None
+        )
+
+    await until(is_done)
+    assert (await server.api.delete(f"/v1/rules/{made.json()['id']}")).status_code == 204
+    message = (await server.api.get(f"/v1/messages/{message_id}")).json()
+    steps = [step for trace in message.get("rules", []) for step in trace["actions"]]
+    assert all(step["outcome"] == "done" or step["reason"] for step in steps)
+    return next((step["messageId"] for step in steps if "messageId" in step), None)
 
 
 async def by_forward(server: Server, inbox_id: str, number: int) -> str | None:

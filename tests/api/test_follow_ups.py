@@ -255,6 +255,46 @@ async def test_what_is_wrong_is_refused_with_its_field(server: Server) -> None:
     assert (await thread_of(server, sent.json()))["awaiting"]["until"] == "2026-11-18T09:00:00.000Z"
 
 
+async def test_the_briefing_counts_what_came_and_what_waits_within_the_scope(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    other_id = await server.new_inbox("other")
+    sent = await send(server, inbox_id, expectReplyBy={"days": 1})
+    await left(server, sent["id"])
+    await server.deliver(letter("a", message_id="<1@x>"), "hello")
+    await server.deliver(letter("b", message_id="<2@x>"), "other")
+    failed = await send(server, inbox_id)
+    await server.resources.db.write(
+        lambda tx: tx.run("update messages set status = 'failed' where id = :id", id=failed["id"])
+    )
+    server.clock.turn(DAY)
+    await nudges.step(server.resources)
+    since = "2026-11-14T09:00:00Z"
+
+    async def counts(place: str = "") -> dict[str, int]:
+        found = (await server.api.get(f"/v1/briefing?since={since}{place}")).json()
+        assert all(len(found[name]["ids"]) == found[name]["count"] for name in list(found)[1:])
+        return {name: found[name]["count"] for name in list(found)[1:]}
+
+    mine = {"received": 1, "held": 0, "awaiting": 1, "overdue": 1, "failed": 1, "agenda": 0}
+    assert await counts() == mine | {"received": 2}
+    assert await counts(f"&inboxId={inbox_id}") == mine
+    assert await counts(f"&inboxId={other_id}") == dict.fromkeys(mine, 0) | {"received": 1}
+    assert (await server.api.get("/v1/briefing?since=2020-01-01T00:00:00Z")).json()["field"] == "since"
+    assert (await server.api.get("/v1/briefing?inboxId=inb_0")).status_code == 404
+
+
+async def test_working_days_are_those_of_the_calendar_of_the_inbox(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    calendar = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"][0]
+    hours = {"sat": [["08:00", "12:00"]], "sun": [["08:00", "12:00"]]}
+    changed = {"workingHours": hours, "timeZone": "Europe/Berlin"}
+    answered = await server.api.patch(f"/v1/calendars/{calendar['id']}", json=changed)
+    assert answered.status_code == 200, answered.text
+    sent = await send(server, inbox_id, expectReplyBy={"workingDays": 2})
+    # Saturday, 11:00 in Berlin: the second working day behind it is the next Saturday
+    assert (await thread_of(server, sent))["awaiting"]["until"] == "2026-11-21T10:00:00.000Z"
+
+
 @pytest.mark.sqlite_alone
 def test_working_days_leave_out_nights_and_weekends() -> None:
     from postroom.clock import from_iso, to_iso

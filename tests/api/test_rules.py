@@ -384,3 +384,65 @@ async def test_the_trial_says_what_a_rule_would_do_and_does_nothing(server: Serv
     assert outcomes == [["done", "skipped"], *[["done", "done"]] * 12]
     assert (await server.api.get(f"/v1/threads?inboxId={inbox_id}&label=x")).json()["total"] == 0
     assert (await server.api.post("/v1/rules/test", json={**body, "inboxId": "inb_0"})).status_code == 400
+
+
+GMAIL = """<?xml version='1.0' encoding='UTF-8'?>
+<feed xmlns='http://www.w3.org/2005/Atom' xmlns:apps='http://schemas.google.com/apps/2006'>
+<entry><category term='filter'/>
+<apps:property name='from' value='billing@example.com OR shop@example.com'/>
+<apps:property name='hasAttachment' value='true'/><apps:property name='size' value='2'/>
+<apps:property name='sizeOperator' value='s_sl'/><apps:property name='sizeUnit' value='s_smb'/>
+<apps:property name='label' value='Invoices'/><apps:property name='shouldMarkAsRead' value='true'/></entry>
+<entry><apps:property name='subject' value='waste'/><apps:property name='shouldTrash' value='true'/></entry>
+<entry><apps:property name='subject' value='kept'/>
+<apps:property name='shouldNeverSpam' value='true'/></entry>
+</feed>"""
+THUNDERBIRD = """version="9"
+logging="no"
+name="Invoices"
+enabled="yes"
+type="17"
+action="Move to folder"
+actionValue="mailbox://nobody@Local%20Folders/Paid%20bills"
+action="Mark read"
+condition="AND (from,contains,billing@example.com) AND (subject,doesn't contain,draft)"
+name="Either"
+action="AddTag"
+actionValue="$label1"
+action="Stop execution"
+condition="OR (subject,contains,red) OR (body,contains,blue)"
+name="By age"
+action="Delete"
+condition="AND (age in days,is greater than,3)"
+"""
+
+
+async def test_rules_of_other_clients_come_in_switched_off_and_what_does_not_fit_is_named(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    path = f"/v1/rules/import?inboxId={inbox_id}"
+    found = (await server.api.post(path, json={"format": "gmail", "content": GMAIL})).json()
+    assert [(rule["query"], [each["type"] for each in rule["actions"]]) for rule in found["data"]] == [
+        (
+            'from:"billing@example.com" OR from:"shop@example.com" has:attachment size:>2mb',
+            ["label", "markRead"],
+        ),
+        ('subject:"waste"', ["trash"]),
+    ]
+    assert [each["name"] for each in found["skipped"]] == ["Gmail 3"]
+    found = (await server.api.post(path, json={"format": "thunderbird", "content": THUNDERBIRD})).json()
+    assert [(rule["query"], rule["stop"], rule["enabled"]) for rule in found["data"]] == [
+        ('from:"billing@example.com" -subject:"draft"', False, False),
+        ('subject:"red" OR "blue"', True, False),
+    ]
+    assert found["data"][0]["actions"] == [
+        {"type": "label", "label": "Paid bills"},
+        {"type": "archive"},
+        {"type": "markRead"},
+    ]
+    assert [each["name"] for each in found["skipped"]] == ["By age"]
+    bomb = "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]><feed>&b;</feed>"
+    for wrong in ({"format": "gmail", "content": bomb}, {"format": "thunderbird", "content": "x"}):
+        answer = await server.api.post(path, json=wrong)
+        assert (answer.status_code, answer.json()["field"]) == (400, "content"), wrong

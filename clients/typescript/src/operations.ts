@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, Inbox, InboxChange, InboxLimits, InboxSecret, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Briefing, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, ImportedRules, Inbox, InboxChange, InboxLimits, InboxSecret, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleFile, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -1657,6 +1657,29 @@ export abstract class Operations {
       body,
       answer: "json",
       isRepeatable: false,
+    });
+  }
+
+  /** Import rules of another mail client; they are switched off until you switch them on. */
+  importRules(body: RuleFile, query: { inboxId?: string; podId?: string } = {}): Promise<ImportedRules> {
+    return this.run({
+      method: "POST",
+      path: "/v1/rules/import",
+      query,
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Get what came, what waits, what is overdue, what failed and what is on today. */
+  getBriefing(query: { since?: string; inboxId?: string; podId?: string } = {}): Promise<Briefing> {
+    return this.run({
+      method: "GET",
+      path: "/v1/briefing",
+      query,
+      answer: "json",
+      isRepeatable: true,
     });
   }
 

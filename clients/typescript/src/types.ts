@@ -115,6 +115,12 @@ export interface Awaiting {
   overdue: boolean;
 }
 
+/** How many there are, and the ids of the newest 20. */
+export interface Brief {
+  count: number;
+  ids: string[];
+}
+
 export interface BusyTime {
   start: string;
   end: string;
@@ -434,6 +440,12 @@ export interface Imported {
   changed: number;
   unchanged: number;
   removed: number;
+}
+
+/** A rule of the file that could not be taken over. */
+export interface SkippedRule {
+  name: string;
+  reason: string;
 }
 
 export interface Meter {
@@ -790,6 +802,18 @@ export interface ApprovalRules {
   reviewers?: string[];
   /** How many different people have to approve. */
   approvals?: number;
+}
+
+/** `awaiting` and `overdue` are threads, `agenda` calendar events, all others messages. */
+export interface Briefing {
+  since: string;
+  received: Brief;
+  held: Brief;
+  awaiting: Brief;
+  overdue: Brief;
+  failed: Brief;
+  /** What is left of today, in UTC. */
+  agenda: Brief;
 }
 
 export interface FreeBusy {
@@ -1236,6 +1260,12 @@ export interface EventMessage {
   /** Goes on with the trace (W3C) that the message belongs to. */
   traceparent?: string;
   junk: EventJunk | null;
+}
+
+/** The new rules are switched off: look at what each matches, then switch it on. */
+export interface ImportedRules {
+  data: MailRule[];
+  skipped: SkippedRule[];
 }
 
 export interface Deliverability {
@@ -2122,6 +2152,12 @@ export interface NewMailRule {
   enabled?: boolean;
   /** Among the rules of its level, from 0. */
   position?: number | null;
+}
+
+export interface RuleFile {
+  format: "gmail" | "thunderbird";
+  /** The file. */
+  content: string;
 }
 
 export interface RuleTrial {

@@ -36,6 +36,7 @@ from postroom_client.results import (
     AttachmentText,
     AuditEntry,
     AuditHead,
+    Briefing,
     Budget,
     Calendar,
     CalendarEvent,
@@ -56,6 +57,7 @@ from postroom_client.results import (
     FreeBusy,
     GivenFeedback,
     Imported,
+    ImportedRules,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -2171,6 +2173,36 @@ def create_rule(
             position=position,
         ),
         is_repeatable=False,
+    )
+
+
+def import_rules(
+    format: Literal["gmail", "thunderbird"],
+    content: str,
+    *,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+) -> Call[ImportedRules]:
+    """Import rules of another mail client; they are switched off until you switch them on."""
+    return Call(
+        "POST",
+        "/v1/rules/import",
+        decoded(ImportedRules),
+        query=present({"inboxId": inbox_id, "podId": pod_id}),
+        json=given(format=format, content=content),
+        is_repeatable=False,
+    )
+
+
+def get_briefing(
+    *, since: datetime | str | None = None, inbox_id: str | None = None, pod_id: str | None = None
+) -> Call[Briefing]:
+    """Get what came, what waits, what is overdue, what failed and what is on today."""
+    return Call(
+        "GET",
+        "/v1/briefing",
+        decoded(Briefing),
+        query=present({"since": moment(since), "inboxId": inbox_id, "podId": pod_id}),
     )
 
 

@@ -20,6 +20,7 @@ from postroom_client.results import (
     AttachmentText,
     AuditEntry,
     AuditHead,
+    Briefing,
     Budget,
     Calendar,
     CalendarEvent,
@@ -41,6 +42,7 @@ from postroom_client.results import (
     FreeBusy,
     GivenFeedback,
     Imported,
+    ImportedRules,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -2003,6 +2005,23 @@ class BlockingMethods(Protocol):
                 position=position,
             )
         )
+
+    def import_rules(
+        self,
+        format: Literal["gmail", "thunderbird"],
+        content: str,
+        *,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> ImportedRules:
+        """Import rules of another mail client; they are switched off until you switch them on."""
+        return self.run(calls.import_rules(format, content, inbox_id=inbox_id, pod_id=pod_id))
+
+    def get_briefing(
+        self, *, since: datetime | str | None = None, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> Briefing:
+        """Get what came, what waits, what is overdue, what failed and what is on today."""
+        return self.run(calls.get_briefing(since=since, inbox_id=inbox_id, pod_id=pod_id))
 
     def try_rule(
         self,
@@ -4166,6 +4185,23 @@ class AwaitedMethods(Protocol):
                 position=position,
             )
         )
+
+    async def import_rules(
+        self,
+        format: Literal["gmail", "thunderbird"],
+        content: str,
+        *,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> ImportedRules:
+        """Import rules of another mail client; they are switched off until you switch them on."""
+        return await self.run(calls.import_rules(format, content, inbox_id=inbox_id, pod_id=pod_id))
+
+    async def get_briefing(
+        self, *, since: datetime | str | None = None, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> Briefing:
+        """Get what came, what waits, what is overdue, what failed and what is on today."""
+        return await self.run(calls.get_briefing(since=since, inbox_id=inbox_id, pod_id=pod_id))
 
     async def try_rule(
         self,

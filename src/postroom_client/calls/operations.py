@@ -1531,6 +1531,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "position", "integer", help="Among the rules of its level, from 0.", minimum=0, maximum=100
         ),
     ),
+    "import_rules": (
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
+        Parameter("format", "choice", is_required=True, choices=("gmail", "thunderbird")),
+        Parameter("content", "text", help="The file.", is_required=True),
+    ),
+    "get_briefing": (
+        Parameter("since", "moment", help="By default a day ago; at most 31 days."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
+    ),
     "try_rule": (
         Parameter(
             "query", "text", help="A search: the rule is for the email that it finds.", is_required=True

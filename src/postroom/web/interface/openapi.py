@@ -30,6 +30,7 @@ TAGS = {
     "audit": "Who changed what.",
     "calendar-events": "What takes place: events and series.",
     "calendars": "Calendars of inboxes.",
+    "briefing": "What came, waits, is overdue, failed, and is on today.",
     "connections": "Mailboxes elsewhere and services that bring mail in.",
     "deliverability": "How mail fares at the providers that receive it.",
     "contacts": "Who exchanged email with your inboxes.",

@@ -1,6 +1,7 @@
 """postroom rules create, try: what is done with email that comes in, written as words."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +10,7 @@ from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.context import CommandContext
 
 if TYPE_CHECKING:
-    from postroom_client.results import MailRule, RuleAction, TriedRule
+    from postroom_client.results import ImportedRules, MailRule, RuleAction, TriedRule
 
 # Actions with a value, and the field that takes it.
 VALUES = {
@@ -65,6 +66,28 @@ def try_out(
     context.show(calls.try_rule(query, actions=wanted, inbox_id=inbox_id), _show_trial)
 
 
+def import_file(
+    context: CommandContext,
+    file: Annotated[Path, typer.Argument(help="Gmail's XML, or Thunderbird's msgFilterRules.dat.")],
+    inbox_id: OfInbox = None,
+    pod_id: OfPod = None,
+) -> None:
+    """Import rules of another mail client; they are switched off until you enable them."""
+    from postroom_client.calls import calls
+
+    if not file.is_file():
+        raise typer.BadParameter(f"{file} is not a file")
+    content = file.read_text(encoding="utf-8", errors="replace")
+    kind: Any = "gmail" if content.lstrip("\ufeff").lstrip().startswith("<") else "thunderbird"
+    context.show(calls.import_rules(kind, content, inbox_id=inbox_id, pod_id=pod_id), _show_imported)
+
+
+def _show_imported(found: "ImportedRules") -> None:
+    for each in found.skipped:
+        output.note(f"{each.name}: {each.reason}")
+    output.print_table(("id", "name", "query"), found.data)
+
+
 def read_action(written: str) -> "RuleAction":
     from postroom_client.results import RuleAction
 
@@ -100,3 +123,4 @@ def _show_trial(found: "TriedRule") -> None:
 def add_to(group: typer.Typer) -> None:
     command(group, "create")(create)
     command(group, "try")(try_out)
+    command(group, "import")(import_file)

@@ -21,6 +21,20 @@ SENDING_RULES = (
         columns=("id", "name", "query", "on enabled", "matches", "why disabled_reason"),
         empty="No rule here. Add one: postroom rules create NAME SEARCH --do label=NAME",
     ),
+    Plain(
+        "briefing",
+        "get_briefing",
+        "Count what came, what waits, what is overdue, what failed and what is on today.",
+        fields=(
+            "since",
+            "received received.count",
+            "held held.count",
+            "awaiting awaiting.count",
+            "overdue overdue.count",
+            "failed failed.count",
+            "agenda agenda.count",
+        ),
+    ),
     Plain("rules get", "get_rule", "Show a rule.", show=rules.show),
     Plain(
         "rules enable",
