@@ -294,8 +294,10 @@ def list_newest_series(tx: Tx, calendar_id: str) -> list[Series]:
     return [msgspec.json.decode(row["content"], type=Series) for row in rows]
 
 
-def mark_seen(tx: Tx, event: CalendarEvent, user_id: str) -> None:
-    tx.run("update calendar_events set seen_by = :user where id = :id", user=user_id, id=event.id)
+def mark_seen(tx: Tx, scope: Scope, event_ids: Sequence[str], person: str) -> None:
+    for event_id in event_ids:
+        event = get(tx, scope, event_id)
+        tx.run("update calendar_events set seen_by = :person where id = :id", person=person, id=event.id)
 
 
 def remove(tx: Tx, event: CalendarEvent, now: int) -> None:

@@ -102,6 +102,13 @@ async def change_calendar_event(
 ) -> ShownCalendarEvent:
     """Change a calendar event: all of it, one occurrence, or one and all that follow"""
     key = header(call.request, b"idempotency-key") or None
+    return await change(call, event_id, body, query, key)
+
+
+async def change(
+    call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery, key: str | None
+) -> ShownCalendarEvent:
+    """The same for a page, which has a key of its own."""
     target, event, at = await find_event(call, event_id, query)
     base = event.series.part if at is None else event_changes.part_at(event.series, at)
     fields = changed_fields(body, base, target.calendar, organizer_of(target.inbox))
@@ -130,6 +137,13 @@ async def change_calendar_event(
 async def cancel_calendar_event(call: Call, event_id: str, query: ChangeQuery) -> ShownCalendarEvent:
     """Cancel a calendar event: all of it, one occurrence, or one and all that follow"""
     key = header(call.request, b"idempotency-key") or None
+    return await cancel_of_series(call, event_id, query, key)
+
+
+async def cancel_of_series(
+    call: Call, event_id: str, query: ChangeQuery, key: str | None
+) -> ShownCalendarEvent:
+    """The same for a page, which has a key of its own."""
     target, event, at = await find_event(call, event_id, query)
     if at is None and event.status == calendar_events.CANCELLED:
         return show_event(event, target.calendar)
@@ -146,6 +160,11 @@ async def cancel_calendar_event(call: Call, event_id: str, query: ChangeQuery) -
 async def respond_to_calendar_event(call: Call, event_id: str, body: Response) -> ShownCalendarEvent:
     """Accept or decline an invitation in the calendar; the organizer gets the answer by email"""
     key = idempotency.require_key(header(call.request, b"idempotency-key"))
+    return await respond(call, event_id, body, key)
+
+
+async def respond(call: Call, event_id: str, body: Response, key: str) -> ShownCalendarEvent:
+    """The same for a page, which has a key of its own."""
     event = await call.resources.db.read(calendar_events.get, call.scope, event_id)
     if event.is_own or event.message_id is None:
         raise NotAnInvitation(

@@ -20,6 +20,7 @@ from postroom.queue.delayed_actions import DelayedAction
 from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources
 from postroom.web import operations
+from postroom.web.api.calendar_events import ChangeQuery, cancel_of_series
 from postroom.web.api.messages import remove_blobs
 from postroom.web.call import Call, RequestOrigin, Tx
 from postroom.web.routes import ROUTE_OF
@@ -40,8 +41,14 @@ def remove_target(tx: Tx, caller: Caller, kind: str, target: str, config: Config
     notifications.put_notifications(tx, caller, body, config, now)
 
 
+async def cancel_event(call: Call, event_id: str, recurrence_id: str = "") -> None:
+    query = ChangeQuery("this" if recurrence_id else "all", recurrence_id or None)
+    await cancel_of_series(call, event_id, query, f"page-{event_id}-{recurrence_id}-cancel")
+
+
 # Operations that only the pages have.
 OF_PAGES = (
+    Route("POST", "/app/calendar/{event_id}/cancel", cancel_event, POD, WRITING),
     Route("POST", "/app/sessions/{session_id}/end", sign_in.end_session, POD, MANAGING),
     Route("POST", "/app/drafts/{draft_id}/delete", drafts.delete_draft, POD, WRITING, after=remove_blobs),
     Route("POST", "/app/settings/passkeys/{passkey_id}/remove", passkeys.remove_passkey, POD, READING),
