@@ -36,7 +36,7 @@ class CalendarPageQuery(Struct, rename="camel", frozen=True):
     view: Literal["week", "agenda"] = "week"
 
 
-class AnswerForm(Struct, rename="camel", frozen=True):
+class InvitationAnswerForm(Struct, rename="camel", frozen=True):
     response: Literal["accepted", "declined", "tentative"]
     comment: str = ""
     back: str = PATH
@@ -150,7 +150,7 @@ def _iso(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1000, UTC).isoformat()
 
 
-async def answer(context: PageContext, event_id: str, body: AnswerForm) -> Response:
+async def answer(context: PageContext, event_id: str, body: InvitationAnswerForm) -> Response:
     """Answers once, however often the button is pressed within a day."""
     key = f"page-{event_id}-{body.response}-{context.call.now() // DAY}"
     response = event_changes.Response(body.response, body.comment)
