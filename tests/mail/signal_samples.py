@@ -47,6 +47,21 @@ def blind_harmless() -> list[Sample]:
     return list(_read("blind_harmless.txt"))
 
 
+def fraud() -> list[Sample]:
+    return list(_lines("fraud.txt"))
+
+
+def near_fraud() -> list[Sample]:
+    return list(_lines("fraud_near.txt"))
+
+
+def _lines(name: str) -> Iterator[Sample]:
+    for line in (FOLDER / name).read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            kind, language, text = line.split(" | ", 2)
+            yield Sample(kind, language, Subject(subject="Hello", body_text=text))
+
+
 class Attack(Struct, frozen=True):
     """A line of a file of attacks; every second one of a kind was kept from tuning, but for those that were
     blind once."""

@@ -22,6 +22,7 @@ from postroom.events.payload import NewEvent
 from postroom.inward import admit, examine, into_thread, received_reports, review_answers, screening
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
+from postroom.inward.colleagues import list_colleagues
 from postroom.inward.examine import Examination
 from postroom.inward.junk.senders import FROM_INSIDE, NOTHING_KNOWN, find_standing
 from postroom.inward.junk.waiting import JunkWaiting, find_waiting
@@ -307,8 +308,9 @@ def with_sender(tx: Tx, copy: StoredCopy, before: Screening) -> StoredCopy:
     mail = copy.read.mail
     name = screening.name_of(mail.from_addr)
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
+    own = list_colleagues(tx, copy.inbox.id)
     dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else screening.INSIDE
-    found = Analysis().run("sender", before, lambda: screening.with_sender(before, mail, dmarc, known))
+    found = Analysis().run("sender", before, lambda: screening.with_sender(before, mail, dmarc, known, own))
     if not copy.mail.is_filed:
         correspondents.record_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=screening.judged(copy.document, found))

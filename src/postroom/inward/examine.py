@@ -16,7 +16,7 @@ from postroom.events import event_log
 from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
-from postroom.inward import admit, calendar_changes, scanning, screening
+from postroom.inward import admit, calendar_changes, colleagues, scanning, screening
 from postroom.inward.into_thread import Names, names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import JunkSender, find_sender_standing
@@ -140,14 +140,13 @@ async def examine_message(
         await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
-    accepted_at = from_iso(documents.decode(message.document).created_at)
     nothing = Examined(None, [_unreadable(file) for file in files], screening.NOT_EXAMINED, ["examination"])
     is_unread = documents.decode(message.document).parse_error == UNREAD
     try:
         found = (
             nothing
             if is_unread
-            else await find_out(resources, extractor, lookup, examination, message, files, accepted_at)
+            else await find_out(resources, extractor, lookup, examination, message, files)
         )
     except Postponed:
         return  # its claim ends, and it is due again
@@ -174,10 +173,10 @@ async def find_out(
     examination: Examination,
     message: Message,
     files: list[Attachment],
-    accepted_at: int,
 ) -> Examined:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail, readers = await pools.READING.run(parse_mail, raw), Analysis()
+    accepted_at = from_iso(documents.decode(message.document).created_at)
     scan = await scanning.scan(resources.config, raw, mail, accepted_at, resources.now())
     files = scanning.with_scan(files, scan)
     trusted = resources.config.trusted_sealers
@@ -191,10 +190,11 @@ async def find_out(
     )
     name = screening.name_of(mail.from_addr)
     known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
+    own = await resources.db.read(colleagues.list_colleagues, message.inbox_id)
     dmarc = "temperror" if verdicts is None else verdicts.dmarc
     dmarc = dmarc if examination.peer_ip else screening.INSIDE
     page = await pools.READING.run(readers.run, "html", NO_PAGE, lambda: read_page(mail.body_html))
-    findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers, page)
+    findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers, page, own)
     findings = scanning.with_names(findings, scan.names)
     calendar = await pools.READING.run(readers.run, "calendar", None, lambda: calendar_changes.read(mail))
     evidence = await readers.wait_for(
@@ -212,13 +212,14 @@ def look_for_signals(
     known: Sequence[str],
     readers: Analysis,
     read: HtmlPage | None = None,
+    own: Sequence[str] = (),
 ) -> Screening:
     page = read or readers.run("html", NO_PAGE, lambda: read_page(mail.body_html))
     shown = mail.body_text or page.text
     return readers.run(
         "signals",
         screening.NOT_EXAMINED,
-        lambda: screening.of_mail(mail, shown, page, files, dmarc, known),
+        lambda: screening.of_mail(mail, shown, page, files, dmarc, known, colleagues=own),
     )
 
 

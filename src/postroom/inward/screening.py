@@ -60,7 +60,9 @@ def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Pas
     return of_mail(mail, shown, page, (), dmarc, (), said)
 
 
-def with_sender(found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Screening:
+def with_sender(
+    found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[str], colleagues: Sequence[str] = ()
+) -> Screening:
     """Adds what the inbox's correspondents show."""
     from postroom_mail import screening
 
@@ -69,7 +71,12 @@ def with_sender(found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[
         tuple(screening.RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
     )
     subject = screening.Subject(
-        from_addr=mail.from_addr, body_html=mail.body_html, dmarc=dmarc, known=tuple(known)
+        from_addr=mail.from_addr,
+        body_html=mail.body_html,
+        dmarc=dmarc,
+        known=tuple(known),
+        colleagues=tuple(colleagues),
+        reply_to=mail.reply_to,
     )
     after = screening.examine_sender(before, subject)
     return found if after is before else _of(after)
@@ -114,6 +121,7 @@ def of_mail(
     dmarc: str,
     known: Sequence[str],
     said: "Passage | None" = None,
+    colleagues: Sequence[str] = (),
 ) -> Screening:
     from postroom_mail import screening
 
@@ -130,6 +138,8 @@ def of_mail(
                 files=tuple(mail.attachments),
                 dmarc=dmarc,
                 known=tuple(known),
+                colleagues=tuple(colleagues),
+                reply_to=mail.reply_to,
             ),
             said,
         )

@@ -64,6 +64,7 @@ class ParsedMail(Struct, frozen=True):
     report_type: str
     list_unsubscribe: str
     parse_error: str
+    reply_to: tuple[Address, ...] = ()
 
 
 class _Content(Struct, frozen=True):
@@ -151,6 +152,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         senders=_all_senders(fields, label, addresses),
         to=to,
         cc=address.parse_list(fields.joined("cc", label)),
+        reply_to=address.parse_list(fields.joined("reply-to", label)),
         header_to=", ".join(map(str, to)),
         body_text=_joined(content.texts),
         body_html=_joined(content.htmls),

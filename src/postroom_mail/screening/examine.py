@@ -7,15 +7,17 @@ from msgspec import Struct
 
 from postroom_mail.html.page import HtmlPage, read_page
 from postroom_mail.languages.folding import bounded, mixed_word
+from postroom_mail.mime.address import Address
 from postroom_mail.screening import characters, markup, payloads, risky_files, senders, wording
 from postroom_mail.screening.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
-from postroom_mail.screening.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
+from postroom_mail.screening.rules import BY_NAME, FRAUD, RaisedSignal, Verdict, verdict_of
 from postroom_mail.screening.wording import ORDER_REACH, is_told
 
 MAX_EXCERPT_CHARS = 200
 MAX_ATTACHMENTS = 20
 MAX_ATTACHMENT_CHARS = 3_000
 MAX_BESIDE_CHARS = 4_000
+PAGES = (".html", ".htm", ".shtml", ".xhtml", ".svg", ".mht", ".mhtml")
 QUOTE_REACH = 80
 TAGGED_REACH = 160
 
@@ -71,6 +73,12 @@ class Subject(Struct, frozen=True, kw_only=True):
     files: tuple[risky_files.File, ...] = ()  # with their content
     dmarc: str = "none"
     known: tuple[str, ...] = ()
+    colleagues: tuple[str, ...] = ()
+    reply_to: tuple[Address, ...] = ()
+
+    @property
+    def sender(self) -> senders.Sender:
+        return senders.Sender(self.from_addr, self.dmarc, self.reply_to)
 
     @property
     def said(self) -> str:
@@ -93,7 +101,7 @@ def examine(subject: Subject, said: Passage | None = None) -> Findings:
 def examine_sender(before: Findings, subject: Subject) -> Findings:
     """Adds what the sender shows now that the correspondents are known."""
     found = {signal.name: signal.excerpt for signal in before.signals}
-    for name, excerpt in senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known):
+    for name, excerpt in senders.findings(subject.sender, subject.known, subject.colleagues):
         found.setdefault(name, excerpt)
     return before if len(found) == len(before.signals) else _concluded(found, subject.body_html)
 
@@ -124,18 +132,27 @@ def _all(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
     yield from _encoded(text)
     if subject.body_html:
         yield from _of_html(subject.page or read_page(subject.body_html), subject.body_text, shown)
+        if field := markup.password_form(subject.body_html):
+            yield "credential_form", field
     if subject.attachment_names or subject.attachment_texts:
         yield from _of_attachments(subject)
     if subject.files:
         yield from _of_files(subject, text)
-    yield from senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known)
+    yield from senders.findings(subject.sender, subject.known, subject.colleagues)
 
 
 def _of_files(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
+    for file in subject.files[:MAX_ATTACHMENTS]:
+        if file.filename.lower().endswith(PAGES) and (field := markup.password_form(_page_of(file))):
+            yield "credential_form", f"{file.filename}: {field}"
     for name, excerpt in risky_files.findings(subject.files):
         yield name, excerpt
         if name == "locked_archive" and risky_files.tells_password(text.folded):
             yield "password_beside", excerpt
+
+
+def _page_of(file: risky_files.File) -> str:
+    return file.content[: markup.MAX_FORM_CHARS].decode("latin-1").replace("\0", "")
 
 
 def _said(text: Passage) -> Iterator[tuple[str, str]]:
@@ -200,7 +217,8 @@ def _of_invisible(text: str) -> Iterator[tuple[str, str]]:
 def _instructions(rule: str, text: str) -> Iterator[tuple[str, str]]:
     """The rule and each of the wording rules that the text matches."""
     for name, excerpt in _said(Passage(text)):
-        yield rule, excerpt
+        if name not in FRAUD:
+            yield rule, excerpt
         yield name, excerpt
 
 
@@ -214,7 +232,8 @@ def _of_html(page: HtmlPage, body_text: str, shown: set[str]) -> Iterator[tuple[
     if words := markup.words_beside(page, body_text):
         for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
             if name not in shown and name != "quoted_instructions":
-                yield "hidden_instructions", excerpt
+                if name not in FRAUD:
+                    yield "hidden_instructions", excerpt
                 yield name, excerpt
         yield from _of_invisible(bounded(words, MAX_BESIDE_CHARS))
     if excerpt := markup.hidden_text(page):

@@ -12,12 +12,16 @@ MAX_HTML_CHARS = 30_000
 MAX_LINKS = 60
 MAX_LINK_TEXT_CHARS = 600
 MAX_COMPARED = 100
+MAX_FORM_CHARS = 200_000
 MAX_COMPARED_CHARS = 20_000
 PREVIEW_CHARS = 250
 FEWEST_HIDDEN_CHARS = 40
 
 _TAG = re.compile(r"<[^<>]*+>")
 _LINK_TARGET = re.compile(r"\bhref\s?=\s?[\"']?\s?https?://([^/\"'\s<>?#]{1,255})", re.IGNORECASE)
+_PASSWORD_FIELD = re.compile(
+    r"<input\b[^<>]{0,300}?\btype\s{0,5}=\s{0,5}[\"']?password\b[^<>]{0,100}", re.IGNORECASE
+)
 _LINK_START = re.compile(r"<[aA]\s")
 _SHOWN_DOMAIN = re.compile(
     r"(?:https?://)?(?:www\.)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,18}+)(?![\w@.-])[^\s]{0,200}", re.IGNORECASE
@@ -66,6 +70,12 @@ def hidden_text(page: HtmlPage) -> str:
             if hidden.text not in joined:
                 return hidden.text
     return ""
+
+
+def password_form(html: str) -> str:
+    """The field of a form that takes a password; "" if there is none."""
+    found = _PASSWORD_FIELD.search(html[:MAX_FORM_CHARS]) if "assword" in html else None
+    return found[0] if found else ""
 
 
 def misleading_links(html: str) -> Iterator[str]:

@@ -61,8 +61,23 @@ SIGNAL_RULES = (
     SignalRule("active_content", 3, "Attaches a page or picture that contains a script."),
     SignalRule("locked_archive", 2, "Attaches an archive whose content is encrypted."),
     SignalRule("password_beside", 2, "Mentions a password beside an encrypted archive."),
+    SignalRule(
+        "changes_payment_details", 3, "Says that payment details have changed, such as a bank account."
+    ),
+    SignalRule("asks_for_gift_cards", 3, "Asks for gift cards and their codes."),
+    SignalRule("presses_for_payment", 2, "Presses its reader to make a payment."),
+    SignalRule("asks_for_secrecy", 2, "Asks its reader to keep something secret."),
+    SignalRule("threatens_account", 2, "Says that an account is or will be blocked, or has to be confirmed."),
+    SignalRule("credential_form", 3, "Contains a form that takes a password."),
+    SignalRule("poses_as_colleague", 3, "Uses a name of the account's own people with another address."),
+    SignalRule("reply_elsewhere", 3, "Sends answers to an imitation of the sender, or past a forged one."),
     SignalRule("misleading_link", 2, "Shows one domain in the text of a link that leads to another."),
 )
+# What people are tricked with. Hidden, they are no instructions to a machine.
+FRAUD = frozenset((
+    "changes_payment_details", "asks_for_gift_cards", "presses_for_payment", "asks_for_secrecy",
+    "threatens_account",
+))  # fmt: skip
 BY_NAME = {rule.name: rule for rule in SIGNAL_RULES}
 
 

@@ -15,6 +15,8 @@ MAX_KNOWN = 300
 SHORTEST_RESEMBLED = 6
 SHORTEST_NAME = 6
 MAX_NAME_CHARS = 100
+MAX_ANSWERED = 5  # addresses in Reply-To
+FEWEST_NAMES = 2
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,20}")
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("nn", "m"))
@@ -29,24 +31,67 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 class Sender(Struct, frozen=True):
-    """From as shown, and the DMARC verdict in the terms of RFC 8601."""
+    """From and Reply-To as shown, and the DMARC verdict in the terms of RFC 8601."""
 
     from_addr: str
     dmarc: str
+    reply_to: tuple[address.Address, ...] = ()
 
 
-def findings(sender: Sender, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Names of rules and excerpts. `known` holds addresses, with or without names, and domains."""
-    if not known and sender.from_addr.count("@") < 2:  # nobody to imitate, and no other address is shown
-        return
+def findings(
+    sender: Sender, known: Collection[str], colleagues: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Names of rules and excerpts. `known` holds addresses, with or without names, and domains.
+
+    `colleagues` are the account's own people, with names, and its own domains.
+    """
+    if not (known or colleagues or sender.reply_to) and sender.from_addr.count("@") < 2:
+        return  # nobody to imitate, and no other address is shown
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
     domain = domain_of(mailbox.address) if mailbox else None
     if mailbox is None or domain is None:
         return
-    people = list(_people(known))
-    yield from _by_domain(domain, sender.dmarc, {person[1] for person in people})
+    people, own_people = list(_people(known)), list(_people(colleagues))
+    domains = {person[1] for person in (*people, *own_people)}
+    yield from _by_domain(domain, sender.dmarc, domains)
+    for each in (mailbox, *sender.reply_to[:MAX_ANSWERED]):
+        yield from _by_colleague(each, sender.dmarc, own_people)
+    yield from _by_reply(domain, sender, domains)
     if sender.dmarc != "pass":
         yield from _by_name(mailbox, people)
+
+
+def _by_colleague(
+    shown: address.Address, dmarc: str, own_people: list[tuple[str, str, str]]
+) -> Iterator[tuple[str, str]]:
+    """A first and a last name of one's own people, with an address that nobody of them has.
+
+    Also if DMARC passes: an address at a large provider passes for whoever opened it.
+    """
+    if not own_people or len(shown.name.split()) < FEWEST_NAMES:
+        return
+    name, own = name_of(str(shown)), address.normalize(shown.address)
+    domain = own.rpartition("@")[2]
+    is_of_ours = dmarc == "pass" and any(domain == person[1] for person in own_people)
+    addresses = {person[2] for person in own_people if name and person[0] == name}
+    if addresses and own not in addresses and not is_of_ours:
+        yield "poses_as_colleague", str(shown)
+
+
+def _by_reply(domain: str, sender: Sender, known: set[str]) -> Iterator[tuple[str, str]]:
+    """Answers go to a domain that only looks like the sender's or a known one, or past a forged known one."""
+    for each in sender.reply_to[:MAX_ANSWERED]:
+        answered = domain_of(each.address)
+        if answered is None or answered == domain or answered in known:
+            continue
+        is_below = domain.endswith(f".{answered}") or answered.endswith(f".{domain}")
+        if is_below:
+            continue
+        others = (other for other in (domain, *sorted(known)) if resembles(answered, other, other == domain))
+        if (other := next(others, None)) is not None:
+            yield "reply_elsewhere", f"{answered} is not {other}"
+        elif domain in known and sender.dmarc == "fail":
+            yield "reply_elsewhere", f"{domain} is not proven, and answers go to {answered}"
 
 
 def _people(known: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -44,6 +44,11 @@ PAIRS = (
     Pair("hides_from_user", "quiet", "your report", 50),
     Pair("claims_authority", "principal", "granted", 50),
     Pair("asks_for_prompt", "own text", "asks", 60),
+    Pair("changes_payment_details", "our account", "account changed", 90),
+    Pair("asks_for_gift_cards", "gift cards", "card codes", 160),
+    Pair("presses_for_payment", "payment order", "at once", 80),
+    Pair("asks_for_secrecy", "confidential", "keep it", 30),
+    Pair("threatens_account", "your account", "locked", 90),
 )
 
 
