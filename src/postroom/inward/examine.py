@@ -182,10 +182,9 @@ async def find_out(
     trusted = resources.config.trusted_sealers
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful
+    judging = judge(raw, mail, examination, lookup, (), trusted, is_judged)
     verdicts, texts = await asyncio.gather(
-        readers.wait_for(
-            "authentication", None, judge(raw, mail, examination, lookup, (), trusted, is_judged)
-        ),
+        readers.wait_for("authentication", None, judging),
         read_files(extractor, mail, files, readers),
     )
     name = screening.name_of(mail.from_addr)
