@@ -91,6 +91,11 @@ class Config(Struct, frozen=True):
     oidc_role: str  # of people without an invitation; "" refuses them
     clamd: str  # host:port, or unix: and a path; "" for none
     clamd_wait: int  # how many seconds an email waits for it
+    dmarc: str  # whether the policy of a sender's domain makes email that fails DMARC junk
+    rspamd_url: str  # "" for none
+    spamd: str  # host:port, or unix: and a path; "" for none
+    address_lists: tuple[tuple[str, float], ...]  # DNS lists of servers, and how much each weighs
+    link_lists: tuple[tuple[str, float], ...]  # DNS lists of hosts in links
     junk: str  # what happens to junk where no account, pod or inbox says
     judge_url: str  # asked about received mail; "" for none
     mcp_events: bool | None  # MCP Events are offered; a young proposal
@@ -199,9 +204,7 @@ SETTINGS = (
     Setting("POSTROOM_DATA_DIR", "data_dir", "./data", read.folder, "Folder for mail and database."),
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", read.endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", read.endpoint, "Address that takes mail in."),
-    Setting(
-        "POSTROOM_IMAP", "imap", "", read.optional_endpoint, "Address for mail programs; off by default."
-    ),
+    Setting("POSTROOM_IMAP", "imap", "", read.optional_endpoint, "For mail programs; off by default."),
     Setting("POSTROOM_SUBMISSION", "submission", "", read.endpoints, "Where mail programs send."),
     Setting("POSTROOM_BASE_URL", "base_url", "", read.base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, read.domain, "Domain of the inboxes."),
@@ -258,9 +261,7 @@ SETTINGS = (
         "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: the server itself."
     ),
     Setting("POSTROOM_JOURNAL", "journal", "", read.switch, "on or off: mail is journaled, then stored."),
-    Setting(
-        "POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], read.one_of(*STS_MODES), "Mode of the MTA-STS policy."
-    ),
+    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], read.one_of(*STS_MODES), "Mode of MTA-STS."),
     Setting("POSTROOM_DANE", "dane", "", read.switch, "on or off: trust the resolver's DNSSEC."),
     Setting(
         "POSTROOM_TLS_REPORTS", "tls_reports", "on", read.switch, "on or off: send TLS reports to domains."
@@ -332,6 +333,11 @@ SETTINGS = (
     Setting("POSTROOM_OTEL", "otel_url", "", read.collector_url, "A collector of OpenTelemetry (OTLP)."),
     Setting("POSTROOM_CLAMD", "clamd", "", read.clamd, "Looks for malware: host:port or unix:/path."),
     Setting("POSTROOM_CLAMD_WAIT", "clamd_wait", "0", read.number(0, 86_400), "Seconds to wait for it."),
+    Setting("POSTROOM_DMARC", "dmarc", "mark", read.one_of("mark", "junk"), "mark or junk: if DMARC fails."),
+    Setting("POSTROOM_RSPAMD_URL", "rspamd_url", "", read.plain_url, "Your rspamd: http://127.0.0.1:11333."),
+    Setting("POSTROOM_SPAMD", "spamd", "", read.service, "Your SpamAssassin: host:port or unix:/path."),
+    Setting("POSTROOM_DNSBL", "address_lists", "", read.weighted_lists, "Lists of servers: bl.example=3."),
+    Setting("POSTROOM_URIBL", "link_lists", "", read.weighted_lists, "Lists of hosts in links."),
     Setting("POSTROOM_JUNK", "junk", "mark", read.one_of(*JUNK_ACTIONS), "mark, folder or reject."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "Your own judge of mail: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),

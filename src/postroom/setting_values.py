@@ -275,5 +275,32 @@ def clamd(name: str, value: str) -> str:
     return value
 
 
+def service(name: str, value: str) -> str:
+    if value.startswith("unix:/"):
+        return value
+    host, _, port = value.rpartition(":")
+    if value and (not host or not port.isdecimal() or not 0 < int(port) < 65536):
+        raise ConfigError(name, f"must be an address such as 127.0.0.1:783 or unix:/run/spamd, not '{value}'")
+    return value
+
+
+def plain_url(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme != "http" or not parts.hostname or parts.query or "@" in parts.netloc):
+        raise ConfigError(name, f"must be a URL such as http://127.0.0.1:11333, not '{value}'")
+    return value
+
+
+def weighted_lists(name: str, value: str) -> tuple[tuple[str, float], ...]:
+    """Names of DNS lists, each with its weight: `zen.example=3, bl.example`."""
+    found = []
+    for part in filter(None, (each.strip() for each in value.split(","))):
+        zone, _, weight = part.partition("=")
+        if not re.fullmatch(r"-?[0-9]{1,2}(\.[0-9]{1,2})?", weight or "3", re.ASCII):
+            raise ConfigError(name, f"must be like zen.example=3, not '{part}'")
+        found.append((domain(name, zone.strip()), float(weight or "3")))
+    return tuple(found)
+
+
 def text(name: str, value: str) -> str:
     return value

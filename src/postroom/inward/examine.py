@@ -287,8 +287,7 @@ async def judge(
         return unjudged(mail, examination.peer_ip)
     from postroom_mail.authentication import authenticity
 
-    # SPF is not defined for a private peer: it is not checked.
-    is_public = public_addresses.is_public(examination.peer_ip)
+    is_public = public_addresses.is_public(examination.peer_ip)  # else SPF is not defined
     found = await pools.DNS.run(
         authenticity.check,
         raw,
@@ -301,8 +300,9 @@ async def judge(
         trusted_sealers=trusted_sealers,
         deadline_seconds=JUDGE_SECONDS,
     )
+    asked = UNSET if found.dmarc != "fail" or found.policy == "none" else found.policy or UNSET
     arc = UNSET if found.arc == "none" else found.arc
-    return Verdicts(found.spf, found.dkim, found.dmarc, found.domain, arc)
+    return Verdicts(found.spf, found.dkim, found.dmarc, found.domain, arc, asked)
 
 
 def sender_of(document: Document) -> str:

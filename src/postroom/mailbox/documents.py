@@ -56,6 +56,9 @@ _BODY_KEY, _BEHIND_BODY, _REPLY_KEY = b'"bodyText":"', b'","bodyHtml":"', b'"rep
 Verdict = Literal["clean", "suspicious", "malicious"]
 
 
+OF_POLICY = "What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject."
+
+
 class Verdicts(Struct, frozen=True):
     """What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed it."""
 
@@ -64,6 +67,7 @@ class Verdicts(Struct, frozen=True):
     dmarc: str
     domain: str
     arc: str | UnsetType = UNSET
+    policy: Annotated[str, Meta(description=OF_POLICY)] | UnsetType = UNSET
 
 
 class Signal(Struct, frozen=True):

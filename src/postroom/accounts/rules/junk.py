@@ -15,7 +15,7 @@ Action = Literal["mark", "folder", "reject"]
 
 class JunkRules(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
     """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and
-    searches; `reject` also refuses it in SMTP if its score is above `rejectThreshold`.
+    searches. `reject` is the same as `folder`: nothing is refused in SMTP yet.
     """
 
     action: Action = "mark"
@@ -29,7 +29,7 @@ class JunkRules(Struct, rename="camel", frozen=True, forbid_unknown_fields=True)
     reject_threshold: Annotated[
         float,
         Meta(
-            description="Above this score `reject` refuses it.",
+            description="For `reject`; without effect yet.",
             extra_json_schema={"exclusiveMinimum": 0, "maximum": 1},
         ),
     ] = 0.99

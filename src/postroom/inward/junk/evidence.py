@@ -6,6 +6,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from postroom.inward.junk import models, words
+from postroom.inward.junk.lists import ask_lists
+from postroom.inward.junk.services import ask_services
 from postroom.inward.junk.weighing import Evidence
 from postroom.net import public_addresses
 from postroom.net.dns import DnsTemporary, Resolver
@@ -41,12 +43,22 @@ async def find_evidence(resources: Resources, inbox_id: str, content: JunkConten
     if peer.peer_ip == "":
         return Evidence(0.0, is_from_inside=True)
     taught = await resources.db.read(models.find_for_inbox, inbox_id)
-    score, has_name = await asyncio.gather(
+    config = resources.config
+    score, has_name, services, listed = await asyncio.gather(
         pools.READING.run(words.score, content.raw, content.mail, content.shown, content.page, taught),
         has_reverse_name(resources.resolver, peer.peer_ip),
+        ask_services(config, content.raw),
+        ask_lists(resources.resolver, config.address_lists, config.link_lists, peer.peer_ip, content.page),
     )
     is_public = public_addresses.is_public(peer.peer_ip)
-    return Evidence(score, has_reverse_name=has_name, has_odd_helo=is_public and "." not in peer.helo)
+    return Evidence(
+        score,
+        services,
+        listed,
+        has_reverse_name=has_name,
+        has_odd_helo=is_public and "." not in peer.helo,
+        obeys_dmarc=config.dmarc != "mark",
+    )
 
 
 async def has_reverse_name(resolver: Resolver, ip: str) -> bool:

@@ -1,0 +1,73 @@
+"""What rspamd and SpamAssassin say of an email, where the operator runs one; nothing if they are away."""
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from postroom import log
+from postroom.config import Config
+from postroom.mailbox.documents import JunkReason
+from postroom.net.one_question import ServiceAway, exchange
+
+SECONDS = 5.0
+ANSWER_BYTES = 256 * 1024
+CONTENT_BYTES = 1024 * 1024  # of longer email they see nothing
+RSPAMD_MARKS = 6.0  # the score from which rspamd by default marks email as spam
+WEIGHT_OF_A_MARK = 2.2  # as much as a score of 0.9
+LEAST, MOST = -2.0, 6.0
+
+_SPAM = re.compile(rb"^Spam: *(?:True|False|Yes|No) *; *(-?[0-9.]{1,12}) */ *(-?[0-9.]{1,12})", re.I | re.M)
+
+
+class _Checked(Struct):
+    score: float
+
+
+async def ask_services(config: Config, raw: bytes) -> tuple[JunkReason, ...]:
+    if len(raw) > CONTENT_BYTES:
+        return ()
+    asked = []
+    if config.rspamd_url:
+        asked.append(_weight_of("rspamd", _ask_rspamd(config.rspamd_url, raw)))
+    if config.spamd:
+        asked.append(_weight_of("spamassassin", _ask_spamd(config.spamd, raw)))
+    found = await asyncio.gather(*asked)
+    return tuple(each for each in found if each is not None)
+
+
+async def _weight_of(name: str, asking: Awaitable[float]) -> JunkReason | None:
+    try:
+        part = await asking
+    except (ServiceAway, ValueError, msgspec.MsgspecError) as error:
+        log.get().seldom(f"{name} gave no answer", reason=f"{type(error).__name__}: {error}"[:200])
+        return None
+    weight = WEIGHT_OF_A_MARK * (2 * part - 1)
+    return JunkReason(name, max(LEAST, min(MOST, weight))) if math.isfinite(weight) else None
+
+
+async def _ask_rspamd(url: str, raw: bytes) -> float:
+    """Return its score as a part of the one from which it marks email. In HTTP/1.0 nothing is chunked."""
+    parts = urlsplit(url)
+    line = f"POST {parts.path.rstrip('/')}/checkv2 HTTP/1.0"
+    head = f"{line}\r\nHost: {parts.netloc}\r\nContent-Length: {len(raw)}\r\n\r\n"
+    address = f"{parts.hostname}:{parts.port or 80}"
+    answer = await exchange(address, head.encode() + raw, ANSWER_BYTES, SECONDS)
+    status, _, rest = answer.partition(b"\r\n")
+    if b" 200" not in status[:20]:
+        raise ValueError(f"it answered {status[:40]!r}")
+    return msgspec.json.decode(rest.partition(b"\r\n\r\n")[2], type=_Checked).score / RSPAMD_MARKS
+
+
+async def _ask_spamd(address: str, raw: bytes) -> float:
+    """Return its score as a part of the one that it calls spam."""
+    question = b"CHECK SPAMC/1.2\r\nContent-length: %d\r\n\r\n%s" % (len(raw), raw)
+    answer = await exchange(address, question, ANSWER_BYTES, SECONDS)
+    found = _SPAM.search(answer)
+    if not answer.startswith(b"SPAMD/") or found is None:
+        raise ValueError(f"it answered {answer[:40]!r}")
+    return float(found[1]) / max(0.1, float(found[2]))
