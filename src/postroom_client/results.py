@@ -12,8 +12,7 @@ from postroom_client.result_types import Page as Page
 
 class JunkRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists,
-    threads and searches; `reject` also refuses it in SMTP if its score is above
-    `reject_threshold`.
+    threads and searches. `reject` is the same as `folder`: nothing is refused in SMTP yet.
     """
 
     action: str = "mark"
@@ -419,6 +418,7 @@ class Verdicts(Struct, frozen=True):
     dmarc: str = ""
     domain: str = ""
     arc: str | None = None
+    policy: str | None = None
 
 
 class FollowUp(Struct, rename="camel", frozen=True):

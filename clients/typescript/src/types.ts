@@ -7,12 +7,12 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
-/** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches; `reject` also refuses it in SMTP if its score is above `rejectThreshold`. */
+/** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches. `reject` is the same as `folder`: nothing is refused in SMTP yet. */
 export interface JunkRules {
   action?: "folder" | "mark" | "reject" | (string & {});
   /** From this score on an email is junk. */
   threshold?: number;
-  /** Above this score `reject` refuses it. */
+  /** For `reject`; without effect yet. */
   rejectThreshold?: number;
 }
 
@@ -411,6 +411,8 @@ export interface Verdicts {
   dmarc: string;
   domain: string;
   arc?: string;
+  /** What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject. */
+  policy?: string;
 }
 
 /** `sentId` is the message that it became: it may still wait for approval. */
