@@ -12,6 +12,7 @@ import pytest
 from postroom.accounts import accounts, domains, keys
 from postroom.errors import DomainTaken
 from postroom.storage.database import Tx
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
@@ -299,3 +300,22 @@ async def test_mail_to_postmaster_and_abuse_goes_to_the_operator(host: Server) -
     async with stranger:
         refused = await stranger.post("/v1/inboxes", json={"mailboxName": "postmaster"})
         assert refused.json()["error"] == "address_taken"
+
+
+async def test_the_page_of_an_inbox_has_its_addresses(host: Server) -> None:
+    inbox_id = await inbox_of(host, "support")
+    path = f"/app/inboxes/{inbox_id}"
+    async with signed_in(host) as page:
+        added = await page.post(f"{path}/aliases", data={"address": f"billing@{OURS}"})
+        assert added.status_code == 303, added.text
+        assert (await page.post(f"{path}/addresses", data={"catchAll": "true"})).status_code == 303
+        shown = (await page.get(path)).text
+        assert f"billing@{OURS}" in shown
+        assert 'name="catchAll" value="true" checked' in shown
+        refused = await page.post(f"{path}/aliases", data={"address": f"billing@{OURS}"})
+        assert "is already in use" in refused.text
+        removed = await page.post(f"{path}/aliases/delete", data={"address": f"billing@{OURS}"})
+        assert removed.status_code == 303
+    assert (await host.api.get(f"/v1/inboxes/{inbox_id}/aliases")).json()["total"] == 0
+    shown_inbox = (await host.api.get(f"/v1/inboxes/{inbox_id}")).json()
+    assert (shown_inbox["catchAll"], shown_inbox["subdomains"]) == (True, False)

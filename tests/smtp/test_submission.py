@@ -83,6 +83,28 @@ async def test_an_email_is_stored_as_it_was_composed_and_without_bcc(server: Ser
     )
 
 
+async def test_a_mail_client_sends_in_the_name_of_an_alias_until_it_is_deleted(server: Server) -> None:
+    inbox_id, alias = await server.new_inbox("agent"), "billing@postroom.localhost"
+    raw = mail(**{"from": f"Billing <{alias}>"})
+    before = await send(server, raw, "bob@example.com", sender=alias)
+    assert before[0] == 550
+    made = await server.api.post(f"/v1/inboxes/{inbox_id}/aliases", json={"address": alias})
+    assert made.status_code == 201, made.text
+    assert (await send(server, raw, "bob@example.com", sender=alias))[0] == 250
+    (message,) = await sent(server, inbox_id)
+    assert message["fromAddr"] == f"Billing <{alias}>"
+
+    def log_in() -> None:
+        assert server.submission_port is not None
+        with smtplib.SMTP("127.0.0.1", server.submission_port, timeout=120) as smtp:
+            smtp.login(alias, server.token)
+
+    await asyncio.to_thread(log_in)
+    await server.api.delete(f"/v1/inboxes/{inbox_id}/aliases/{alias}")
+    again = mail(**{"from": f"Billing <{alias}>", "message_id": "<2@program>"})
+    assert (await send(server, again, "bob@example.com", sender=alias))[0] == 550
+
+
 async def test_a_program_that_tries_again_sends_once(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     first = await send(server, mail(), "bob@example.com")

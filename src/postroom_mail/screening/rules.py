@@ -49,7 +49,7 @@ SIGNAL_RULES = (
     SignalRule("lookalike_letters", 2, "Mixes look-alike letters of several scripts inside a word."),
     SignalRule("reversed_direction", 2, "Reverses the direction of its text, so that it reads differently."),
     SignalRule("asks_for_secret", 3, "Asks to be sent a password, a key or a code."),
-    SignalRule("asks_to_forward", 3, "Asks to have many mails forwarded."),
+    SignalRule("asks_to_forward", 3, "Asks to have many emails forwarded."),
     SignalRule("forged_known_sender", 3, "Uses a known correspondent's domain and fails DMARC."),
     SignalRule("resembles_known_sender", 4, "Comes from a domain that resembles a known correspondent's."),
     SignalRule("borrowed_name", 2, "Uses a known correspondent's name with another, unverified address."),
