@@ -138,7 +138,7 @@ def settled(value: Any, name: str = "") -> Any:
     if isinstance(value, dict) and value.get("name") == "MX":
         return CHECK_OF_MX
     if isinstance(value, dict):
-        return {key: settled(each, key) for key, each in value.items()}
+        return {settled_text(key): settled(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [settled(each, name) for each in value]
     if name == "lastUsedAt":  # written down a while after the use

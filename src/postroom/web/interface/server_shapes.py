@@ -56,5 +56,6 @@ class Error(Struct, frozen=True):
     recipients: list[str] | UnsetType = UNSET  # that no inbox has
     type: str | UnsetType = UNSET  # why it is suppressed
     version: int | UnsetType = UNSET  # that a draft is at
+    reason: str | UnsetType = UNSET  # why a webhook gave no answer
     status: int | UnsetType = UNSET  # what a webhook answered
     milliseconds: int | UnsetType = UNSET
