@@ -59,7 +59,7 @@ def split_mail(raw: bytes) -> SplitMail:
 
 
 def _is_sound(head: bytes) -> bool:
-    """Return whether each line is a field or continues one, but for a mailbox line before them.
+    """Return whether each line is a field or continues one; a mailbox line may be first, an empty one last.
 
     Line by line: Python before 3.11.5 matches a possessive group that backtracks inside wrongly.
     """

@@ -1,1 +1,1 @@
-"""Messages of the server itself: letters to its users, and notifications."""
+"""Messages of the server itself: emails to its users, and notifications."""

@@ -1,4 +1,4 @@
-"""Letters: emails of the server itself to its users, not subject to limits, policy or pause."""
+"""Letters: emails of the server to its users, not subject to limits, policy or pause."""
 
 import secrets
 
