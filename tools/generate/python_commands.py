@@ -86,6 +86,10 @@ def _kind(each: Field) -> str:
         return "addresses"
     if each.kind.shape == "InvitationBody" or _is_free(each):
         return "object"
+    if each.kind.name == "list" and each.kind.parts[0].shape == "FollowUpStep":
+        return "objects"
+    if each.kind.name == "union" and {part.shape for part in each.kind.parts} == {"", "ReplyWithin"}:
+        return "text"
     if each.kind.name == "list":
         return "texts" if each.kind.parts[0].name in ("text", "choice") else ""
     return "texts" if each.separator else KINDS.get(each.kind.name, "")

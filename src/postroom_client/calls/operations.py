@@ -442,6 +442,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("is_done", "switch", help="A thread is done until somebody writes to it."),
+        Parameter(
+            "expect_reply_by",
+            "text",
+            help="Expects an answer by then; null ends it, with its follow-ups.",
+            clears=True,
+        ),
     ),
     "delete_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),
     "create_note": (
@@ -862,6 +868,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "from_address", "text", help="Send from this alias of the inbox instead of its own address."
         ),
         Parameter(
+            "expect_reply_by",
+            "text",
+            help="Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue.",
+        ),
+        Parameter(
+            "follow_ups",
+            "objects",
+            help="Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them.",
+        ),
+        Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
     ),
@@ -962,6 +978,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter(
+            "expect_reply_by",
+            "text",
+            help="Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue.",
+            clears=True,
+        ),
+        Parameter(
+            "follow_ups",
+            "objects",
+            help="Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them.",
+            clears=True,
+        ),
+        Parameter(
             "client_id",
             "text",
             help="An id of your own: the same one again returns what is there (200), unchanged.",
@@ -1053,6 +1081,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "from_address",
             "text",
             help="Send from this alias of the inbox instead of its own address.",
+            clears=True,
+        ),
+        Parameter(
+            "expect_reply_by",
+            "text",
+            help="Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue.",
+            clears=True,
+        ),
+        Parameter(
+            "follow_ups",
+            "objects",
+            help="Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them.",
             clears=True,
         ),
         Parameter(

@@ -16,6 +16,7 @@ Kind = Literal[
     "day",
     "files",
     "object",
+    "objects",
 ]
 
 

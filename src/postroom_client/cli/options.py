@@ -96,6 +96,7 @@ def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
         "pairs": "NAME=VALUE",
         "files": "FILE",
         "object": "JSON",
+        "objects": "JSON",
     }
     return words.get(parameter.kind)
 
@@ -110,7 +111,7 @@ def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
     told = re.sub(r"\b[a-z]+[A-Z]\w*\b", as_flag, parameter.help)
     if parameter.default is True:
         told = told.removeprefix("false ").capitalize()
-    if parameter.name in LONG_TEXTS or parameter.kind == "object":
+    if parameter.name in LONG_TEXTS or parameter.kind in ("object", "objects"):
         return f"{told} {READ_FROM}"
     more = " (repeatable)." if parameter.kind in ("texts", "addresses", "pairs", "files") else "."
     more = more.replace(".", "; empty clears it.") if parameter.clears and parameter.kind == "text" else more
@@ -147,8 +148,8 @@ def _read(parameter: Parameter, value: Any) -> Any:
         return read_pairs(parameter.name, value, ":" if parameter.name == "headers" else "=")
     if parameter.kind == "files":
         return [read_file(each) for each in value]
-    if parameter.kind == "object":
-        return read_object(parameter.name, value)
+    if parameter.kind in ("object", "objects"):
+        return read_object(parameter.name, value, list if parameter.kind == "objects" else dict)
     if parameter.kind == "day":
         return value.date() if isinstance(value, datetime) else value
     return read_text(value) if parameter.name in LONG_TEXTS else value
@@ -177,13 +178,14 @@ def read_text(value: str) -> str:
         raise typer.BadParameter(f"{value} cannot be read as text: {error}") from None
 
 
-def read_object(name: str, value: str) -> dict[str, Any]:
+def read_object(name: str, value: str, kind: type[Any] = dict) -> Any:
+    spelled, wanted = name.replace("_", "-"), "a list" if kind is list else "an object"
     try:
         read = json.loads(read_text(value))
     except ValueError as error:
-        raise typer.BadParameter(f"--{name} takes JSON: {error}") from None
-    if not isinstance(read, dict):
-        raise typer.BadParameter(f"--{name} takes an object of JSON")
+        raise typer.BadParameter(f"--{spelled} takes {wanted} of JSON: {error}") from None
+    if not isinstance(read, kind):
+        raise typer.BadParameter(f"--{spelled} takes {wanted} of JSON")
     return read
 
 

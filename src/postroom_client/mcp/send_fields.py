@@ -100,6 +100,8 @@ def _kind(parameter: Parameter) -> tuple[Any, Any]:
             return dict[str, str] | None, None
         case "object":
             return dict[str, Any] | None, None
+        case "objects":
+            return list[dict[str, Any]] | None, None
         case "files":
             return Attachments, None
         case "addresses":
