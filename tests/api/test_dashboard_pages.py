@@ -25,7 +25,13 @@ pytestmark = pytest.mark.sqlite_alone
 PAGES = (
     *("/app/approvals", "/app/drafts", "/app/events", "/app/webhooks", "/app/operator", "/app/start"),
     *("/app/settings", "/app/settings/keys", "/app/settings/pods", "/app/settings/policy"),
-    *("/app/settings/suppressions", "/app/settings/domains", "/app/settings/audit", "/app/sessions"),
+    *(
+        "/app/settings/rules",
+        "/app/settings/suppressions",
+        "/app/settings/domains",
+        "/app/settings/audit",
+        "/app/sessions",
+    ),
     *("/app/mail", "/app/compose", "/app/inboxes", "/app/operator/queue", "/app/operator/accounts"),
     *(
         "/app/operator/deliverability",

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.letters import letter, letter_with_files
 from tests.waiting import until
@@ -141,6 +142,8 @@ QUERIES = {
     "after:2026-11-01 before:2026-12-01": True,
     "before:2026-11-01": False,
     "is:unread": True,
+    "junk:no": True,
+    "junk:yes": False,
     "label:x": False,
 }
 
@@ -446,3 +449,44 @@ async def test_rules_of_other_clients_come_in_switched_off_and_what_does_not_fit
     for wrong in ({"format": "gmail", "content": bomb}, {"format": "thunderbird", "content": "x"}):
         answer = await server.api.post(path, json=wrong)
         assert (answer.status_code, answer.json()["field"]) == (400, "content"), wrong
+
+
+async def test_a_rule_moves_to_junk_and_no_program_hears_of_it_as_received(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    await make(server, "subject:lottery", {"type": "junk"})
+    await server.deliver(letter("x", subject="Lottery"), "hello")
+
+    async def is_moved() -> bool:
+        return "message.junk" in await events(server)
+
+    await until(is_moved)
+    assert await events(server) == ["message.junk"]
+    listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()
+    assert listed["total"] == 0
+    found = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?include=junk")).json()["data"]
+    assert [each["folder"] for each in found] == ["junk"]
+
+
+async def test_the_page_of_rules_shows_matches_before_it_saves(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    await server.deliver(letter("hello", subject="<b>Plan</b>"), "hello")
+    path = "/app/settings/rules"
+    form = {"inboxId": inbox_id, "name": "Plans", "query": "plan", "action": "label", "value": "plans"}
+    async with signed_in(server) as page:
+        tried = await page.post(path, data={**form, "save": ""})
+        assert "1 of the last 1 messages match" in tried.text
+        assert "&lt;b&gt;Plan&lt;/b&gt;" in tried.text
+        assert (await server.api.get(f"/v1/rules?inboxId={inbox_id}")).json()["total"] == 0
+        assert (await page.post(path, data={**form, "save": "yes"})).status_code == 303
+        wrong = await page.post(path, data={**form, "action": "snooze", "value": "soon", "save": "yes"})
+        assert wrong.status_code == 400
+        shown = (await page.get(f"{path}?inboxId={inbox_id}")).text
+        assert "If plan, label plans." in shown
+        [rule] = (await server.api.get(f"/v1/rules?inboxId={inbox_id}")).json()["data"]
+        off = await page.post(f"{path}/{rule['id']}/switch", data={"inboxId": inbox_id, "enabled": "false"})
+        assert off.status_code == 303
+        assert not (await server.api.get(f"/v1/rules/{rule['id']}")).json()["enabled"]
+        for state, said in (("awaiting", "No answer is expected"), ("overdue", "Nobody is late")):
+            assert said in (await page.get(f"/app/mail?state={state}")).text
+        assert (await page.post(f"{path}/{rule['id']}/remove", data={"inboxId": inbox_id})).status_code == 303
+    assert (await server.api.get("/v1/rules")).json()["total"] == 0

@@ -502,7 +502,7 @@ export interface ListedWebhook {
 /** One thing that a rule does; `type` says which of the other fields it needs. */
 export interface RuleAction {
   /** silent tells no program of the email: no event, no webhook. */
-  type: "archive" | "assign" | "copyTo" | "flag" | "forward" | "judge" | "label" | "markRead" | "redirect" | "reply" | "silent" | "snooze" | "trash" | "webhook" | (string & {});
+  type: "archive" | "assign" | "copyTo" | "flag" | "forward" | "judge" | "junk" | "label" | "markRead" | "redirect" | "reply" | "silent" | "snooze" | "trash" | "webhook" | (string & {});
   label?: string | null;
   /** A user who sees the inbox. */
   assigneeId?: string | null;

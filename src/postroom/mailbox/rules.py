@@ -20,6 +20,7 @@ ActionType = Literal[
     "flag",
     "assign",
     "snooze",
+    "junk",
     "trash",
     "silent",
     "copyTo",
@@ -29,7 +30,7 @@ ActionType = Literal[
     "webhook",
     "judge",
 ]
-LATER: tuple[ActionType, ...] = ("copyTo", "forward", "redirect", "reply", "webhook", "judge")
+LATER: tuple[ActionType, ...] = ("junk", "copyTo", "forward", "redirect", "reply", "webhook", "judge")
 SENDING: tuple[ActionType, ...] = ("forward", "redirect", "reply")
 # What the type of an action needs; `reply` needs one of them.
 NEEDS: dict[str, tuple[str, ...]] = {

@@ -216,8 +216,8 @@ def require_valid(tx: Tx, caller: Caller, within: Scope, query: str, actions: Se
         _require_complete(action, number)
         _require_there(tx, caller, within, action, number)
     kinds = [action.type for action in actions]
-    if "webhook" in kinds and {"silent", "trash"} & set(kinds):
-        raise BadRequest("webhook posts an event, which silent and trash leave out.", field="actions")
+    if "webhook" in kinds and {"silent", "trash", "junk"} & set(kinds):
+        raise BadRequest("webhook posts an event, which silent, junk and trash leave out.", field="actions")
     if "snooze" in kinds and "archive" in kinds:
         raise BadRequest("A thread is snoozed or archived, not both.", field="actions")
     if set(SENDING) & set(kinds) and SEND not in caller.permissions:

@@ -27,6 +27,7 @@ from postroom.errors import (
 from postroom.events import event_log, webhook_list, webhooks
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.inward.copy_message import copy_message
+from postroom.inward.junk import moves
 from postroom.inward.rules import apply, tasks
 from postroom.inward.rules.tasks import Task
 from postroom.mailbox import documents, inboxes, messages, rules, templates
@@ -164,6 +165,21 @@ async def _copy(resources: Resources, work: DueTask) -> RuleStep:
     return RuleStep("copyTo", "skipped", "The inbox has this email.")
 
 
+async def _junk(resources: Resources, work: DueTask) -> RuleStep:
+    bells = await resources.db.write(_move_to_junk, work, resources.config.base_url, resources.now())
+    resources.db.ring(*bells)
+    return RuleStep("junk", "done")
+
+
+def _move_to_junk(tx: Tx, work: DueTask, base_url: str, now: int) -> list[str]:
+    """Once: an earlier try, or a person, may have moved it. It teaches the filter nothing."""
+    inboxes.lock(tx, work.inbox.id)
+    message = messages.find(tx, work.message.id)
+    if message is None or message.is_junk or message.is_blocked or not message.thread_id:
+        return []
+    return moves.put_into_junk(tx, work.inbox, message, base_url, now)
+
+
 async def _post(resources: Resources, work: DueTask) -> RuleStep:
     reason = await resources.db.write(_enqueue_webhook, work, resources.now())
     return RuleStep("webhook", "skipped" if reason else "done", reason or UNSET)
@@ -278,6 +294,7 @@ def _hash(work: DueTask) -> str:
 
 
 _ACTIONS: Mapping[str, Callable[[Resources, DueTask], Awaitable[RuleStep]]] = {
+    "junk": _junk,
     "copyTo": _copy,
     "webhook": _post,
     "forward": _forward,

@@ -25,6 +25,7 @@ FilterName = Literal[
     "category",
     "verdict",
     "auth",
+    "junk_score",
     "header",
     "larger",
     "smaller",
@@ -37,12 +38,13 @@ VALUES = {
     "is": tuple("unread sent failed held flagged blocked junk snoozed done awaiting overdue first".split()),
     "category": CATEGORIES,
     "verdict": ("clean", "suspicious", "malicious"),
+    "junk": ("yes", "no"),
     "auth": ("pass", "fail", "none", "temperror", "permerror"),
 }
 
 
 _ITEM = re.compile(
-    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|assignee|in|has|is|category|verdict|auth|size|header"
+    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|assignee|in|has|is|category|verdict|auth|junk|size|header"
     r"|list-id|before|after):)?"
     r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]*))(?P<star>\**)',
     re.IGNORECASE,
@@ -148,6 +150,8 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
         case "has":
             _known(name, value)
             return Condition(name, "attachment", is_negated)
+        case "junk":
+            return Condition("junk_score", _known(name, value), is_negated)
         case "is" | "category" | "verdict" | "auth":
             return Condition(name, _known(name, value), is_negated)
         case "size":

@@ -25,7 +25,7 @@ from postroom_mail.mime.address import mailbox_of, normalize, parse_list
 
 FLAGGED = "flagged"  # the label beside the flag of mail clients
 LOOP_FIELD = "x-loop"
-HIDING = ("silent", "trash")  # no event tells of a message that a rule hides
+HIDING = ("silent", "trash", "junk")  # no event tells of a message that a rule hides
 
 
 class RuleFailed(Exception):
@@ -65,7 +65,7 @@ def why_not(tx: Tx, action: RuleAction, arrived: Arrived) -> str | None:
 
     Raises RuleFailed for a message that has been here before: the rule would send it round and round.
     """
-    if action.type in ("webhook", "judge"):
+    if action.type in ("webhook", "judge", "junk"):
         return None
     document = arrived.document
     if document.copied_from is not UNSET:

@@ -76,7 +76,7 @@ def _apply(tx: Tx, one: LetIn, book: Book, now: int) -> Ruled:
 
 
 def _hides(trace: RuleTrace) -> bool:
-    return any(step.type in HIDING and step.outcome == "done" for step in trace.actions)
+    return any(step.type in HIDING and step.outcome in ("done", "queued") for step in trace.actions)
 
 
 def _carry_out(tx: Tx, rule: Rule, arrived: Arrived) -> RuleTrace:

@@ -27,7 +27,7 @@ DAYS = ("before", "after")
 IN_NEW_ENTRIES = (*DAYS, "category")  # entries of an index that is being rebuilt may lack them
 _SIZE = "(select size_bytes from raw_mails where raw_mails.message_id = messages.id)"
 # These are in no column: they are read from the message.
-READ = frozenset(("verdict", "auth", "header"))
+READ = frozenset(("verdict", "auth", "header", "junk_score"))
 CONDITIONS: dict[str | int, str] = {
     "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
     "assignee": "exists (select 1 from threads where threads.id = messages.thread_id"

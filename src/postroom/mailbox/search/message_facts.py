@@ -36,6 +36,7 @@ class Facts(Struct):
             "category": document.category,
             "verdict": document.verdict,
             "auth": None if document.auth is None else document.auth.dmarc,
+            "junk_score": None if document.junk is None else ("yes" if document.junk.is_junk else "no"),
             "sent": "sent" if document.direction == OUTBOUND else None,
         }
 
@@ -80,7 +81,7 @@ def _is_costly_alone(condition: Condition) -> bool:
 def _holds(tx: Tx, facts: Facts, condition: Condition) -> bool:
     kind, value, document = filters.kind_of(condition), condition.value, facts.document
     match kind:
-        case "has" | "category" | "verdict" | "auth" | "sent":
+        case "has" | "category" | "verdict" | "auth" | "junk_score" | "sent":
             return facts.at_hand()[kind] == value
         case "before" | "after":
             return (facts.created_at < int(value)) == (kind == "before")
@@ -92,7 +93,7 @@ def _holds(tx: Tx, facts: Facts, condition: Condition) -> bool:
     return _row_meets(tx, document.id, condition)
 
 
-_EQUAL = frozenset(("has", "category", "verdict", "auth", "sent"))
+_EQUAL = frozenset(("has", "category", "verdict", "auth", "junk_score", "sent"))
 _AT_HAND = _EQUAL | {"before", "after", "larger", "smaller"}
 
 

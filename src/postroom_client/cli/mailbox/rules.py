@@ -29,7 +29,7 @@ Do = Annotated[
     typer.Option(
         "--do",
         help="What to do, in order (repeatable): label=NAME, archive, markRead, flag, assign=USER,"
-        " snooze=DAYS, trash, silent, copyTo=INBOX, forward=ADDRESS, redirect=ADDRESS,"
+        " snooze=DAYS, junk, trash, silent, copyTo=INBOX, forward=ADDRESS, redirect=ADDRESS,"
         " reply=TEMPLATE, say=TEXT, webhook=ID, judge.",
     ),
 ]

@@ -43,13 +43,17 @@ class MailQuery(Struct, rename="camel", frozen=True):
     offset: Offset = 0
     q: str = ""
     cursor: str = ""
-    state: Literal["", "open", "snoozed", "done", "all"] = ""
+    state: Literal["", "open", "snoozed", "done", "awaiting", "overdue", "all"] = ""
     assignee: str = ""
 
     @property
     def work_state(self) -> int | None:
         """Which state the list shows: what is open, unless it is a list of a label."""
         return STATES.get(self.state or ("all" if self.label else "open"))
+
+    @property
+    def awaiting(self) -> str | None:
+        return self.state if self.state in ("awaiting", "overdue") else None
 
     @property
     def place(self) -> dict[str, object]:
@@ -181,7 +185,7 @@ def read_rows(
         labels.fold(query.label) if query.label else None,
         limit,
         query.offset,
-        Work(query.work_state, assignee_of(context, query)),
+        Work(query.work_state, assignee_of(context, query), query.awaiting),
     )
     if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(thread.id in leaving for thread in found)
