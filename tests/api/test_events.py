@@ -27,7 +27,7 @@ PAYLOAD_KEYS = ["event", "event_id", "inbox_id", "thread_id", "message", "occurr
 MESSAGE_KEYS = [
     *("id", "from", "to", "subject", "body_text", "attachments", "received_at"),
     *("cc", "rfc_message_id", "reply_text", "automated", "auth"),
-    *("category", "auto_replyable", "verdict", "signals", "codes", "calendar"),
+    *("category", "auto_replyable", "verdict", "signals", "codes", "calendar", "junk"),
 ]
 FILE_KEYS = ["filename", "contentType", "sizeBytes", "url", "parsedText", "extractionMethod"]
 

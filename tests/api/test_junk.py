@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from postroom.web.agentmail import events as agentmail_events
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.letters import letter
 from tests.waiting import until
@@ -203,3 +205,33 @@ async def test_what_people_say_is_learned_and_counts_for_the_next_of_its_kind(se
     await came(server, 3)
     second = (await messages_of(server, inbox_id, include="junk"))[0]
     assert second["junk"]["score"] > 3 * before
+
+
+async def test_the_pages_show_junk_with_its_reasons_and_move_it(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    await server.deliver(offer(), "hello")
+    await came(server, 1)
+    (junk,) = await messages_of(server, inbox_id, include="junk")
+    async with signed_in(server) as browser:
+        page = await browser.get(f"/app/messages/{junk['id']}")
+        assert "Not junk" in page.text
+        assert "words" in page.text
+        await browser.post(f"/app/messages/{junk['id']}/not-junk")
+        assert [each["id"] for each in await messages_of(server, inbox_id)] == [junk["id"]]
+        page = await browser.get(f"/app/messages/{junk['id']}")
+        assert "Move to Junk" in page.text
+        await browser.post(f"/app/messages/{junk['id']}/junk")
+    assert await messages_of(server, inbox_id) == []
+
+
+async def test_in_v0_junk_has_the_label_spam_and_an_event_of_its_own(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    await server.deliver(offer(), "hello")
+    await came(server, 1)
+    listed = (await server.api.get(f"/v0/inboxes/{inbox_id}/messages")).json()
+    assert listed["messages"] == []
+    query = {"include_spam": "true"}
+    (spam,) = (await server.api.get(f"/v0/inboxes/{inbox_id}/messages", params=query)).json()["messages"]
+    assert "spam" in spam["labels"]
+    assert agentmail_events.TOLD["message.junk"] == ("message.received.spam",)
+    assert "message.received.spam" in agentmail_events.NOT_BY_DEFAULT

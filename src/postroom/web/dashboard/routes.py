@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, TEACHING, WRITING
 from postroom.web.dashboard import sign_in, undo
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.delivery import connections, deliverability, mailbox_consent
@@ -82,6 +82,8 @@ PAGES = (
     change("/app/messages/{message_id}/suppress", message.suppress_sender, ACCOUNT, MANAGING),
     change("/app/messages/{message_id}/block", message.block_sender, POD, MANAGING),
     change("/app/messages/{message_id}/release", message.release, POD, MANAGING),
+    change("/app/messages/{message_id}/junk", message.mark_junk, POD, TEACHING),
+    change("/app/messages/{message_id}/not-junk", message.mark_not_junk, POD, TEACHING),
     change("/app/messages/{message_id}/delete", message.delete, POD, MANAGING),
     change("/app/mail/{thread_id}/delete", message.delete_thread, POD, MANAGING),
     change("/app/mail/{thread_id}/labels", message.label, POD, WRITING),

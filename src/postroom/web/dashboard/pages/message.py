@@ -7,8 +7,8 @@ from postroom.errors import BadRequest
 from postroom.fields import ScopeFilter
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
+from postroom.operations import junk, policies, suppressions, threads
 from postroom.operations import messages as message_operations
-from postroom.operations import policies, suppressions, threads
 from postroom.operations.sending.calendar import CalendarAnswerBody
 from postroom.operations.threads import ThreadChange
 from postroom.outward.invitations import to_answer
@@ -74,6 +74,16 @@ async def block_sender(context: PageContext, message_id: str) -> Response:
     return await back_to(context, message_id, f"Mail from {value} to this inbox is blocked from now on.")
 
 
+async def mark_junk(context: PageContext, message_id: str) -> Response:
+    await context.run(junk.mark_junk, message_id=message_id)
+    return await back_to(context, message_id, "Moved to Junk. The filter learns from it.")
+
+
+async def mark_not_junk(context: PageContext, message_id: str) -> Response:
+    await context.run(junk.mark_not_junk, message_id=message_id)
+    return await back_to(context, message_id, "Not junk: it arrived as if it were new.")
+
+
 async def release(context: PageContext, message_id: str) -> Response:
     await context.run(message_operations.release_message, message_id=message_id)
     return await back_to(context, message_id, "Released, as if it had just arrived.")
@@ -109,6 +119,8 @@ async def back_to(context: PageContext, message_id: str, notice: str) -> Respons
 
 async def page_of(context: PageContext, message_id: str) -> str:
     message: Message = await context.read(messages.get, context.call.scope, message_id)
+    if not message.thread_id:  # blocked, or in Junk
+        return f"/app/messages/{message_id}"
     return link(f"/app/mail/{message.thread_id}", message=message.id, **place_before(context))
 
 

@@ -356,8 +356,8 @@ async def read_raw(context: PageContext, message_id: str) -> str:
 
 
 async def show_message(context: PageContext, message_id: str) -> Response:
-    """The thread of a message, with the tab of that message. A blocked message has no thread."""
+    """The thread of a message, with the tab of that message. What is blocked or in Junk has no thread."""
     shown = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
-    if shown["blocked"]:
+    if not shown["threadId"]:
         return await context.show("blocked.html", "mail", title=shown["subject"], message=shown)
     return await show_thread(context, shown["threadId"], ThreadPageQuery(message=shown["id"]))

@@ -1,0 +1,73 @@
+"""The junk filter's model: what it starts with, what one teacher can do, and what any bytes cost."""
+
+import random
+
+from postroom_mail.html.page import NO_PAGE, read_page
+from postroom_mail.junk import features, model
+from postroom_mail.junk.model import Example, Model
+from postroom_mail.mime.parse import parse_mail
+from tests.mail import kind_samples
+from tools.junk_start import to_example
+
+JUNK = 2.2  # a score of 0.9
+
+
+def test_no_wanted_sample_that_the_start_has_not_learned_is_junk() -> None:
+    start = Model(model.load_start())
+    held_out = [each for each in kind_samples.read_all() if each.is_held_out]
+    assert len(held_out) >= 100
+    assert [
+        each.subject for each in held_out if start.score(to_example(each.raw(), False).features) > 0
+    ] == []
+
+
+def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone() -> None:
+    start, own = model.load_start(), model.no_weights()
+    wanted = [to_example(each.raw(), is_junk=False) for each in kind_samples.read_all()]
+    wrong = [Example(each.features, is_junk=True) for each in wanted] * 5
+    assert len(wrong) >= 1_000
+    model.learn(start, own, wrong)
+    poisoned = Model(start, (own,))
+    for each in wanted:
+        moved = poisoned.score(each.features) - start_score(each)
+        assert 0 <= moved <= model.TEACHER_BOUND
+    others = Model(start, (own, own, own, own))
+    assert all(others.score(each.features) - start_score(each) <= model.TAUGHT_BOUND for each in wanted)
+    assert sum(poisoned.score(each.features) >= JUNK for each in wanted) < len(wanted) / 20
+    model.learn(start, own, wanted * 3)
+    corrected = Model(start, (own,))
+    assert all(corrected.score(each.features) < 0 for each in wanted)
+
+
+def start_score(each: Example) -> float:
+    return Model(model.load_start()).score(each.features)
+
+
+def test_any_bytes_have_few_features_and_weights_are_stored_as_they_are() -> None:
+    invent = random.Random(20261119)
+    for raw in (
+        b"",
+        b"\0" * 100_000,
+        invent.randbytes(50_000),
+        b"A" * 200_000,
+        "漢字だけの長い文章".encode() * 5_000,
+        b"X: y\r\n" * 20_000,
+        b"Content-Type: text/html\r\n\r\n" + b"<a href='http://x.example/'>" * 5_000,
+    ):
+        mail = parse_mail(raw)
+        page = read_page(mail.body_html)
+        found = features.features(raw, mail, mail.body_text or page.text, page)
+        assert len(found) <= features.MAX_FEATURES
+        assert all(0 <= each < features.SIZE for each in found)
+        assert abs(Model(model.load_start()).score(found)) <= model.START_BOUND
+    empty = parse_mail(b"")
+    assert Model(model.load_start()).score(features.features(b"", empty, "", NO_PAGE)) < JUNK
+    weights = model.no_weights()
+    weights[7], weights[9] = 1.5, -0.25
+    assert model.decode(model.encode(weights)) == weights
+    for damaged in (b"", b"nonsense", model.encode(weights)[:50]):
+        try:
+            model.decode(damaged)
+        except ValueError:
+            continue
+        raise AssertionError(damaged)
