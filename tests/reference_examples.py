@@ -141,6 +141,8 @@ def settled(value: Any, name: str = "") -> Any:
         return {settled_text(key): settled(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [settled(each, name) for each in value]
+    if name == "status" and value == "tentative":  # until an email about the event has left
+        return "confirmed"
     if name == "lastUsedAt":  # written down a while after the use
         return MOMENT
     if isinstance(value, str):

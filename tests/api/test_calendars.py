@@ -192,3 +192,27 @@ async def test_a_file_is_imported_once_and_a_private_link_shows_the_calendar_unt
     assert (await server.api.delete(path)).status_code == 204
     (default,) = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"]
     assert (await server.api.delete(f"/v1/calendars/{default['id']}")).json()["error"] == "default_calendar"
+
+
+async def test_what_is_of_another_account_is_not_found_before_anything_else_is_looked_at(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    event = await create(server, inboxId=inbox_id)
+    other_id = await server.new_inbox("other")
+    key = (await server.api.post(f"/v1/inboxes/{other_id}/api-keys", json={})).json()["token"]
+    async with server.client(key) as agent:
+        for method, path in (
+            ("GET", f"/v1/calendar-events/{event['id']}"),
+            ("PATCH", f"/v1/calendar-events/{event['id']}"),
+            ("DELETE", f"/v1/calendar-events/{event['id']}"),
+            ("POST", f"/v1/calendar-events/{event['id']}/respond"),
+            ("PATCH", f"/v1/calendars/{event['calendarId']}"),
+            ("POST", f"/v1/calendars/{event['calendarId']}/import"),
+            ("GET", f"/v1/calendar-events?inboxId={inbox_id}"),
+        ):
+            answer = await agent.request(method, path, json=None if method == "GET" else {"summary": 1})
+            assert answer.status_code == 404, (method, path, answer.text)
+        assert (await agent.get("/v1/calendar-events", params={"expand": "true"})).json()["total"] == 0
+        listed = (await agent.get("/v1/calendars")).json()
+        assert [each["inboxId"] for each in listed["data"]] == [other_id]

@@ -786,20 +786,20 @@ export abstract class Operations {
   }
 
   /** Get a calendar event, or the series. */
-  getCalendarEvent(eventId: string): Promise<CalendarEvent> {
+  getCalendarEvent(calendarEventId: string): Promise<CalendarEvent> {
     return this.run({
       method: "GET",
-      path: path("v1", "calendar-events", eventId),
+      path: path("v1", "calendar-events", calendarEventId),
       answer: "json",
       isRepeatable: true,
     });
   }
 
   /** Change a calendar event: all of it, one occurrence, or one and all that follow. */
-  updateCalendarEvent(eventId: string, body: CalendarEventChange = {}, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
+  updateCalendarEvent(calendarEventId: string, body: CalendarEventChange = {}, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
     return this.run({
       method: "PATCH",
-      path: path("v1", "calendar-events", eventId),
+      path: path("v1", "calendar-events", calendarEventId),
       query,
       body,
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
@@ -809,10 +809,10 @@ export abstract class Operations {
   }
 
   /** Cancel a calendar event: all of it, one occurrence, or one and all that follow. */
-  cancelCalendarEvent(eventId: string, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
+  cancelCalendarEvent(calendarEventId: string, query: { scope?: "all" | "following" | "this"; recurrenceId?: string } = {}, options: SendOptions = {}): Promise<CalendarEvent> {
     return this.run({
       method: "DELETE",
-      path: path("v1", "calendar-events", eventId),
+      path: path("v1", "calendar-events", calendarEventId),
       query,
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       answer: "json",
@@ -821,10 +821,10 @@ export abstract class Operations {
   }
 
   /** Accept or decline an invitation in the calendar; the organizer gets the answer by email. */
-  respondToCalendarEvent(eventId: string, body: Response, options: SendOptions = {}): Promise<CalendarEvent> {
+  respondToCalendarEvent(calendarEventId: string, body: Response, options: SendOptions = {}): Promise<CalendarEvent> {
     return this.run({
       method: "POST",
-      path: path("v1", "calendar-events", eventId, "respond"),
+      path: path("v1", "calendar-events", calendarEventId, "respond"),
       body,
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       answer: "json",

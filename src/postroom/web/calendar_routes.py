@@ -12,7 +12,7 @@ from postroom.web.api.calendar_feeds import require_allowed_source
 from postroom.web.routing import PUBLIC, SCOPED, Route, delete, get, patch, post
 
 CALENDAR = "/v1/calendars/{calendar_id}"
-CALENDAR_EVENT = "/v1/calendar-events/{event_id}"
+CALENDAR_EVENT = "/v1/calendar-events/{calendar_event_id}"
 MISSING = (errors.NotFound,)
 NEW_CALENDAR = (*MISSING, calendar_errors.CalendarLimitReached, errors.InvalidTarget)
 FILE_OF_EVENTS = (calendar_errors.InvalidCalendarFile, calendar_errors.CalendarLimitReached)

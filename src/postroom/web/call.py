@@ -17,7 +17,8 @@ from postroom.errors import NotFound
 from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
 from postroom.fields import ScopeFilter
-from postroom.mailbox import drafts, inboxes, messages, templates, threads
+from postroom.mailbox import drafts, inbox_calendars, inboxes, messages, templates, threads
+from postroom.mailbox.calendars import calendar_events
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
@@ -127,6 +128,8 @@ FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
     "template_id": templates.get,
     "pod_id": pods.get,
     "thread_id": threads.get,
+    "calendar_id": inbox_calendars.get,
+    "calendar_event_id": calendar_events.get,
     "message_id": messages.get,
     "domain_id": domains.require_within,
     "connection_id": connections.get,

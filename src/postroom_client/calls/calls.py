@@ -1044,13 +1044,13 @@ def create_calendar_event(
     )
 
 
-def get_calendar_event(event_id: str) -> Call[CalendarEvent]:
+def get_calendar_event(calendar_event_id: str) -> Call[CalendarEvent]:
     """Get a calendar event, or the series."""
-    return Call("GET", path("v1", "calendar-events", event_id), decoded(CalendarEvent))
+    return Call("GET", path("v1", "calendar-events", calendar_event_id), decoded(CalendarEvent))
 
 
 def update_calendar_event(
-    event_id: str,
+    calendar_event_id: str,
     *,
     scope: Literal["all", "following", "this"] = "all",
     recurrence_id: str | None = None,
@@ -1071,7 +1071,7 @@ def update_calendar_event(
     """Change a calendar event: all of it, one occurrence, or one and all that follow."""
     return Call(
         "PATCH",
-        path("v1", "calendar-events", event_id),
+        path("v1", "calendar-events", calendar_event_id),
         decoded(CalendarEvent),
         query=present({"scope": unless(scope, "all"), "recurrenceId": recurrence_id}),
         json=given(
@@ -1093,7 +1093,7 @@ def update_calendar_event(
 
 
 def cancel_calendar_event(
-    event_id: str,
+    calendar_event_id: str,
     *,
     scope: Literal["all", "following", "this"] = "all",
     recurrence_id: str | None = None,
@@ -1102,7 +1102,7 @@ def cancel_calendar_event(
     """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
     return Call(
         "DELETE",
-        path("v1", "calendar-events", event_id),
+        path("v1", "calendar-events", calendar_event_id),
         decoded(CalendarEvent),
         query=present({"scope": unless(scope, "all"), "recurrenceId": recurrence_id}),
         headers=idempotency(idempotency_key),
@@ -1110,7 +1110,7 @@ def cancel_calendar_event(
 
 
 def respond_to_calendar_event(
-    event_id: str,
+    calendar_event_id: str,
     response: Literal["accepted", "declined", "tentative"],
     *,
     comment: str = "",
@@ -1119,7 +1119,7 @@ def respond_to_calendar_event(
     """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
     return Call(
         "POST",
-        path("v1", "calendar-events", event_id, "respond"),
+        path("v1", "calendar-events", calendar_event_id, "respond"),
         decoded(CalendarEvent),
         json=given(response=response, comment=unless(comment, "")),
         headers=idempotency(idempotency_key),

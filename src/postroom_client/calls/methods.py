@@ -1011,13 +1011,13 @@ class BlockingMethods(Protocol):
             )
         )
 
-    def get_calendar_event(self, event_id: str) -> CalendarEvent:
+    def get_calendar_event(self, calendar_event_id: str) -> CalendarEvent:
         """Get a calendar event, or the series."""
-        return self.run(calls.get_calendar_event(event_id))
+        return self.run(calls.get_calendar_event(calendar_event_id))
 
     def update_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         *,
         scope: Literal["all", "following", "this"] = "all",
         recurrence_id: str | None = None,
@@ -1038,7 +1038,7 @@ class BlockingMethods(Protocol):
         """Change a calendar event: all of it, one occurrence, or one and all that follow."""
         return self.run(
             calls.update_calendar_event(
-                event_id,
+                calendar_event_id,
                 scope=scope,
                 recurrence_id=recurrence_id,
                 summary=summary,
@@ -1059,7 +1059,7 @@ class BlockingMethods(Protocol):
 
     def cancel_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         *,
         scope: Literal["all", "following", "this"] = "all",
         recurrence_id: str | None = None,
@@ -1068,13 +1068,13 @@ class BlockingMethods(Protocol):
         """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
         return self.run(
             calls.cancel_calendar_event(
-                event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
+                calendar_event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
             )
         )
 
     def respond_to_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         response: Literal["accepted", "declined", "tentative"],
         *,
         comment: str = "",
@@ -1083,7 +1083,7 @@ class BlockingMethods(Protocol):
         """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
         return self.run(
             calls.respond_to_calendar_event(
-                event_id, response, comment=comment, idempotency_key=idempotency_key
+                calendar_event_id, response, comment=comment, idempotency_key=idempotency_key
             )
         )
 
@@ -3185,13 +3185,13 @@ class AwaitedMethods(Protocol):
             )
         )
 
-    async def get_calendar_event(self, event_id: str) -> CalendarEvent:
+    async def get_calendar_event(self, calendar_event_id: str) -> CalendarEvent:
         """Get a calendar event, or the series."""
-        return await self.run(calls.get_calendar_event(event_id))
+        return await self.run(calls.get_calendar_event(calendar_event_id))
 
     async def update_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         *,
         scope: Literal["all", "following", "this"] = "all",
         recurrence_id: str | None = None,
@@ -3212,7 +3212,7 @@ class AwaitedMethods(Protocol):
         """Change a calendar event: all of it, one occurrence, or one and all that follow."""
         return await self.run(
             calls.update_calendar_event(
-                event_id,
+                calendar_event_id,
                 scope=scope,
                 recurrence_id=recurrence_id,
                 summary=summary,
@@ -3233,7 +3233,7 @@ class AwaitedMethods(Protocol):
 
     async def cancel_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         *,
         scope: Literal["all", "following", "this"] = "all",
         recurrence_id: str | None = None,
@@ -3242,13 +3242,13 @@ class AwaitedMethods(Protocol):
         """Cancel a calendar event: all of it, one occurrence, or one and all that follow."""
         return await self.run(
             calls.cancel_calendar_event(
-                event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
+                calendar_event_id, scope=scope, recurrence_id=recurrence_id, idempotency_key=idempotency_key
             )
         )
 
     async def respond_to_calendar_event(
         self,
-        event_id: str,
+        calendar_event_id: str,
         response: Literal["accepted", "declined", "tentative"],
         *,
         comment: str = "",
@@ -3257,7 +3257,7 @@ class AwaitedMethods(Protocol):
         """Accept or decline an invitation in the calendar; the organizer gets the answer by email."""
         return await self.run(
             calls.respond_to_calendar_event(
-                event_id, response, comment=comment, idempotency_key=idempotency_key
+                calendar_event_id, response, comment=comment, idempotency_key=idempotency_key
             )
         )
 

@@ -697,10 +697,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "get_calendar_event": (
-        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter("calendar_event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
     ),
     "update_calendar_event": (
-        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter("calendar_event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
         Parameter(
             "scope",
             "choice",
@@ -739,7 +739,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "cancel_calendar_event": (
-        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter("calendar_event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
         Parameter(
             "scope",
             "choice",
@@ -753,7 +753,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "respond_to_calendar_event": (
-        Parameter("event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
+        Parameter("calendar_event_id", "text", help="Id of the calendar event, cev_…", is_required=True),
         Parameter(
             "response",
             "choice",

@@ -146,9 +146,9 @@ def read_range(since: str | None, until: str | None, days: int, now: int) -> tup
     return first, last
 
 
-def get_calendar_event(tx: Tx, caller: Caller, event_id: str) -> ShownCalendarEvent:
+def get_calendar_event(tx: Tx, caller: Caller, calendar_event_id: str) -> ShownCalendarEvent:
     """Get a calendar event, or the series"""
-    event = calendar_events.get(tx, caller.scope, event_id)
+    event = calendar_events.get(tx, caller.scope, calendar_event_id)
     return show_event(event, inbox_calendars.get(tx, event.scope, event.calendar_id))
 
 

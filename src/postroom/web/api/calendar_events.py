@@ -98,11 +98,11 @@ async def create_calendar_event(call: Call, body: NewCalendarEvent) -> ShownCale
 
 
 async def change_calendar_event(
-    call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery
+    call: Call, calendar_event_id: str, body: CalendarEventChange, query: ChangeQuery
 ) -> ShownCalendarEvent:
     """Change a calendar event: all of it, one occurrence, or one and all that follow"""
     key = header(call.request, b"idempotency-key") or None
-    return await change(call, event_id, body, query, key)
+    return await change(call, calendar_event_id, body, query, key)
 
 
 async def change(
@@ -134,10 +134,10 @@ async def change(
     return await carry_out(call, replace(target, event=None), rest, second_key(key), body)
 
 
-async def cancel_calendar_event(call: Call, event_id: str, query: ChangeQuery) -> ShownCalendarEvent:
+async def cancel_calendar_event(call: Call, calendar_event_id: str, query: ChangeQuery) -> ShownCalendarEvent:
     """Cancel a calendar event: all of it, one occurrence, or one and all that follow"""
     key = header(call.request, b"idempotency-key") or None
-    return await cancel_of_series(call, event_id, query, key)
+    return await cancel_of_series(call, calendar_event_id, query, key)
 
 
 async def cancel_of_series(
@@ -157,10 +157,10 @@ async def cancel_of_series(
     return await tell_change(call, target, event, changed, kind, key, query, False)
 
 
-async def respond_to_calendar_event(call: Call, event_id: str, body: Response) -> ShownCalendarEvent:
+async def respond_to_calendar_event(call: Call, calendar_event_id: str, body: Response) -> ShownCalendarEvent:
     """Accept or decline an invitation in the calendar; the organizer gets the answer by email"""
     key = idempotency.require_key(header(call.request, b"idempotency-key"))
-    return await respond(call, event_id, body, key)
+    return await respond(call, calendar_event_id, body, key)
 
 
 async def respond(call: Call, event_id: str, body: Response, key: str) -> ShownCalendarEvent:

@@ -63,7 +63,7 @@ UNLISTED = ("/docs/{file}",)
 PATH_NAMES = {
     "address": "The address.",
     "calendar_id": "Id of the calendar, cal_…",
-    "event_id": "Id of the calendar event, cev_…",
+    "calendar_event_id": "Id of the calendar event, cev_…",
     "connection_id": "Id of the connection, con_…",
     "delivery_id": "Id of the delivery, whd_…",
     "file": "Name of the file.",
