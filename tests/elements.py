@@ -29,6 +29,8 @@ class _Reader(HTMLParser):
 def elements_of(html: str) -> list[Element]:
     """Tag by tag, as pages have most of theirs in common; if one does not end before the next, as a whole."""
     tags = [piece.rpartition(">")[0] for piece in html.split("<")[1:]]
+    if not tags:  # a part of a page that shows nothing now
+        return []
     read = [_read_tag(tag) for tag in tags]
     found = [element for element in read if isinstance(element, Element)]
     is_empty = all(
