@@ -1323,6 +1323,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     blocked: bool = False
     labels: list[str] = []
     folder: str = ""
+    awaiting: Awaiting | None = None
     attachments_read: bool = False
     attachments: list[Attachment] = []
     recipients: list[Recipient] = []

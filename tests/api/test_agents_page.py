@@ -35,7 +35,9 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         first = await send(by_agent, inbox_id, "carol@there.example", subject="Gone", undoSeconds=60)
         await own.post(f"/v1/messages/{first}/cancel")
         await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
-        second = await send(by_agent, inbox_id, "carol@there.example", subject="Answer")
+        second = await send(
+            by_agent, inbox_id, "carol@there.example", subject="Answer", expectReplyBy={"days": 1}
+        )
         await own.delete(f"/v1/inboxes/{inbox_id}")
     async with signed_in(server, name="Ann", link=await new_link(server)) as page:
         listed = (await page.get("/app/agents")).text
@@ -48,12 +50,16 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         waiting = (await page.get(f"/app/approvals?key={agent['id']}")).text
         assert f'data-row="{second}"' in waiting
         assert f'data-row="{first}"' not in waiting
+        waiting_for = (await page.get(f"/app/agents/{agent['id']}")).text
         form = {"decision": "reject", "contentHash": "", "note": "not like this"}
         await page.post(f"/app/approvals/{second}", data=form)
         await do_it_now(page)
         shown = (await page.get(f"/app/agents/{agent['id']}")).text
         for words in ("from Alice: Question", "A thought", "to carol@there.example: Answer", "not like this"):
             assert words in shown
+        asked = f'<a href="/app/mail?state=awaiting&amp;inboxId={inbox_id}">1 answer</a>'
+        assert asked in waiting_for
+        assert "overdue" not in waiting_for
         assert "rejected by Ann: Answer" in shown
         assert ">submitted</span>" in shown
         assert ">refused</span>" in shown

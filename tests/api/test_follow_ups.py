@@ -95,9 +95,14 @@ async def test_a_thread_that_nobody_answers_is_overdue_once_and_an_answer_ends_i
     # neither a machine nor the inbox itself answers
     await answer(server, sent, auto_submitted="auto-replied", message_id="<1@x>")
     await answer(server, sent, **{"from": "hello@postroom.localhost", "message_id": "<2@x>"})
-    assert (await thread_of(server, sent))["awaiting"] is not None
+    awaiting = (await thread_of(server, sent))["awaiting"]
+    page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert [each["awaiting"] for each in page if each["id"] == sent["id"]] == [awaiting]
+    assert [each["awaiting"] for each in page if each["id"] != sent["id"]] == [None, None]
+    assert awaiting["overdue"]
     await answer(server, sent, message_id="<3@x>")
     assert (await thread_of(server, sent))["awaiting"] is None
+    assert (await server.api.get(f"/v1/messages/{sent['id']}")).json()["awaiting"] is None
     assert await kinds(server) == ["thread.overdue", "thread.answered"]
 
 

@@ -1334,6 +1334,8 @@ export interface Message {
   labels: string[];
   /** Where mail clients show it. Junk also has what a policy stopped. */
   folder: "inbox" | "junk" | "sent" | "trash" | (string & {});
+  /** Whose answer to it its thread waits for. */
+  awaiting: Awaiting | null;
   attachmentsRead: boolean;
   attachments: Attachment[];
   recipients?: Recipient[];

@@ -7,14 +7,16 @@ accepts it: one of the two is first, on however many nodes.
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.clock import DAY
+from postroom.accounts.scope import Scope
+from postroom.clock import DAY, to_iso
 from postroom.errors import NotFound, NothingToDo
+from postroom.fields import Timestamp
 from postroom.mailbox.threads import Thread
-from postroom.storage.database import SKIP_LOCKED, Row, Tx, count, insert_item, item_from_row
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, all_of, count, insert_item, item_from_row
 
 State = Literal["scheduled", "sent", "cancelled", "failed"]
 SCHEDULED: State = "scheduled"
@@ -30,6 +32,22 @@ BY_HAND, PAUSED, NOT_SENT, REPLACED = "by hand", "paused", "not sent", "replaced
 
 class FollowUpEnded(NothingToDo):
     """The follow-up was answered, cancelled or sent, or comes too soon after another."""
+
+
+class Awaiting(Struct, frozen=True):
+    """Whose answer a thread waits for: the recipients of the email that asked."""
+
+    since: Timestamp
+    until: Timestamp
+    from_: str = field(name="from")
+    overdue: bool = False
+
+
+class ExpectedAnswers(Struct, frozen=True):
+    """How many threads wait for an answer, and how many of these are overdue."""
+
+    awaiting: int
+    overdue: int
 
 
 class Expected(Struct, frozen=True):
@@ -60,6 +78,33 @@ class FollowUp(Struct, frozen=True):
     @classmethod
     def from_row(cls, row: Row) -> "FollowUp":
         return item_from_row(cls, row)
+
+
+def show_awaiting(thread: Thread) -> Awaiting | None:
+    if thread.awaiting_since is None or thread.awaiting_until is None:
+        return None
+    since, until = to_iso(thread.awaiting_since), to_iso(thread.awaiting_until)
+    return Awaiting(since, until, thread.awaiting_from or "", thread.is_overdue)
+
+
+def list_awaiting(tx: Tx, message_ids: Sequence[str]) -> dict[str, Awaiting]:
+    """Return what is expected as an answer to these messages, by their ids."""
+    wanted = "select * from threads where :wanted and awaiting_message is not null"
+    found = map(Thread.from_row, all_of(tx, wanted, "awaiting_message", message_ids))
+    shown = {thread.awaiting_message or "": show_awaiting(thread) for thread in found}
+    return {message_id: each for message_id, each in shown.items() if each is not None}
+
+
+def count_within(tx: Tx, scope: Scope) -> ExpectedAnswers:
+    owner, owner_id = scope.owner
+    row = tx.one(
+        "select count(*) as awaiting, coalesce(sum(is_overdue), 0) as overdue from threads"
+        f" where {owner} = :owner_id and awaiting_until is not null and last_message_at > 0",
+        owner_id=owner_id,
+    )
+    return (
+        ExpectedAnswers(0, 0) if row is None else ExpectedAnswers(int(row["awaiting"]), int(row["overdue"]))
+    )
 
 
 def new_id(now: int) -> str:

@@ -1,6 +1,6 @@
 """The JSON of a message: the stored document, with what changes or expires appended."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Protocol
 
 import msgspec
@@ -8,9 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from postroom.limits import PAGE_BYTES
-from postroom.mailbox import attachments, documents, holds, labels
+from postroom.mailbox import attachments, documents, follow_ups, holds, labels
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import AS_GIVEN, Piece
+from postroom.mailbox.follow_ups import Awaiting
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import (
     BLOCKED_MARK,
@@ -37,7 +38,7 @@ GOES_ON = "true: there is more text, which `GET …/text?offset=` returns."
 # The end of most messages: only their status.
 _PLAIN = {
     status: b',"status":"%s","blocked":false,"labels":[],"folder":"%s"'
-    b',"attachmentsRead":true,"attachments":[]}'
+    b',"awaiting":null,"attachmentsRead":true,"attachments":[]}'
     % (status.encode(), b"inbox" if status == RECEIVED else b"sent")
     for status in (PENDING, SENT, RECEIVED, FAILED)
 }
@@ -112,12 +113,16 @@ def to_json(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
 
 
 def _endings(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
-    marked = [message for message in found if message.marks]
-    endings = _read_endings(tx, marked, links) if marked else {}
+    asking = [message.id for message in found if message.status in (PENDING, SENT)]
+    awaiting = follow_ups.list_awaiting(tx, asking) if asking else {}
+    marked = [message for message in found if message.marks or message.id in awaiting]
+    endings = _read_endings(tx, marked, links, awaiting) if marked else {}
     return [endings.get(message.id) or _PLAIN[message.status] for message in found]
 
 
-def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, bytes]:
+def _read_endings(
+    tx: Tx, found: Sequence[Told], links: Links, awaiting: Mapping[str, Awaiting]
+) -> dict[str, bytes]:
     files = attachments.list_of_messages(tx, [message.id for message in found if message.marks & FILES])
     held = holds.list_of_messages(tx, [message.id for message in found if message.marks & HELD])
     named = labels.of_messages(tx, [message.id for message in found if message.marks & LABELLED])
@@ -129,27 +134,39 @@ def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, byte
     }
     return {
         message.id: _ending(
-            message, shown.get(message.id, []), held.get(message.id), named.get(message.id, [])
+            message,
+            shown.get(message.id, []),
+            held.get(message.id),
+            named.get(message.id, []),
+            awaiting.get(message.id),
         )
         for message in found
     }
 
 
 def _ending(
-    message: Told, files: Sequence[ShownAttachment], hold: Hold | None, named: Sequence[str]
+    message: Told,
+    files: Sequence[ShownAttachment],
+    hold: Hold | None,
+    named: Sequence[str],
+    awaiting: Awaiting | None,
 ) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.marks & CAPTURED else b""
     why += b',"imported":true' if message.marks & IMPORTED else b""
     blocked = b"true" if message.marks & BLOCKED_MARK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
-    form = b',"status":"%s","blocked":%s%s,"labels":%s,"folder":"%s","attachmentsRead":%s,"attachments":%s}'
+    form = (
+        b',"status":"%s","blocked":%s%s,"labels":%s,"folder":"%s","awaiting":%s,"attachmentsRead":%s'
+        b',"attachments":%s}'
+    )
     return form % (
         message.status.encode(),
         blocked,
         why,
         msgspec.json.encode(named),
         _folder(message),
+        msgspec.json.encode(awaiting),
         are_read,
         msgspec.json.encode(files),
     )

@@ -27,6 +27,7 @@ from postroom.mailbox import (
     trash,
 )
 from postroom.mailbox.documents import Document
+from postroom.mailbox.follow_ups import Awaiting
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
@@ -81,6 +82,7 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
 
 FOLDER = "Where mail clients show it. Junk also has what a policy stopped."
 IMPORTED = "true: put here by a mail client or an import; this server did not receive it."
+AWAITING = "Whose answer to it its thread waits for."
 # A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
 Message = msgspec.defstruct(
     "Message",
@@ -90,6 +92,7 @@ Message = msgspec.defstruct(
         ("blocked", bool),
         ("labels", list[str]),
         ("folder", Annotated[Literal["inbox", "junk", "trash", "sent"], Meta(description=FOLDER)], "inbox"),
+        ("awaiting", Annotated[Awaiting | None, Meta(description=AWAITING)], None),
         ("attachments_read", bool),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),

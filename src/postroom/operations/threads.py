@@ -15,6 +15,7 @@ from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, Times
 from postroom.mailbox import inboxes, labels, message_json, messages, related, thread_digests, threads
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags
+from postroom.mailbox.follow_ups import Awaiting, show_awaiting
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.thread_digests import ThreadDigest
@@ -114,15 +115,6 @@ class Person(Struct, frozen=True):
     address: Annotated[str, Meta(description='"" if it cannot be read.')]
 
 
-class Awaiting(Struct, frozen=True):
-    """Whose answer a thread waits for: the recipients of the email that asked."""
-
-    since: Timestamp
-    until: Timestamp
-    from_: str = field(name="from")
-    overdue: bool = False
-
-
 class Thread(Struct, rename="camel", frozen=True):
     id: str
     inbox_id: str
@@ -182,13 +174,6 @@ class Thread(Struct, rename="camel", frozen=True):
             is_done=thread.state == DONE,
             awaiting=show_awaiting(thread),
         )
-
-
-def show_awaiting(thread: threads.Thread) -> Awaiting | None:
-    if thread.awaiting_since is None or thread.awaiting_until is None:
-        return None
-    since, until = to_iso(thread.awaiting_since), to_iso(thread.awaiting_until)
-    return Awaiting(since, until, thread.awaiting_from or "", thread.is_overdue)
 
 
 class ThreadPage(Struct, rename="camel", frozen=True):

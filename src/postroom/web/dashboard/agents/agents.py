@@ -12,7 +12,8 @@ from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.pauses import Pause
 from postroom.accounts.scope import Scope
 from postroom.fields import ScopeFilter
-from postroom.mailbox import holds, inboxes
+from postroom.mailbox import follow_ups, holds, inboxes
+from postroom.mailbox.follow_ups import ExpectedAnswers
 from postroom.operations import holds as operations
 from postroom.outward import key_activity
 from postroom.outward.key_activity import SendsOfDay
@@ -82,15 +83,18 @@ def scope_of(tx: Tx, context: PageContext, key: Key) -> tuple[str, str]:
 
 
 async def show_agent(context: PageContext, key_id: str) -> Response:
-    agent, steps = await context.read(read_agent, context, key_id)
+    agent, waiting, steps = await context.read(read_agent, context, key_id)
     return await context.show(
-        "agent.html", "agents", title=agent.key.name or "Agent", agent=agent, steps=steps
+        "agent.html", "agents", title=agent.key.name or "Agent", agent=agent, waiting=waiting, steps=steps
     )
 
 
-def read_agent(tx: Tx, context: PageContext, key_id: str) -> tuple[Agent, list[timeline.Step]]:
+def read_agent(
+    tx: Tx, context: PageContext, key_id: str
+) -> tuple[Agent, ExpectedAnswers, list[timeline.Step]]:
     key = keys.get(tx, context.call.account_id, key_id)
-    return to_agent(tx, context, key), timeline.read(tx, context, key)
+    waiting = follow_ups.count_within(tx, key.scope)
+    return to_agent(tx, context, key), waiting, timeline.read(tx, context, key)
 
 
 async def pause(context: PageContext, key_id: str, body: AgentPauseForm) -> Response:
