@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+from postroom_client import Client as Postroom
 from postroom_client.results import Inbox, Message
 from tests import warm_start
 from tests.client.live import API_KEY, LiveServer, Shell
@@ -50,6 +51,7 @@ TOOLS = {
     "create_file_link",
 }
 CALENDAR = {"agenda", "find_times", "create_event", "answer_invitation"}
+RULES = {"list_rules", "try_rule"}
 SETUP = {"auth_me", "list_inboxes", "create_inbox", "create_key_for_inbox", "check_domain"}
 FENCE = re.compile(
     r"^(?:Judged [^\n]*\n)?\[untrusted (?P<mark>[0-9a-f]{16})\]\n(?P<text>.*)\n\[end (?P=mark)\]$", re.DOTALL
@@ -539,6 +541,32 @@ async def test_an_agent_keeps_its_calendar_beside_its_mail(
         both = {"inbox_ids": [inbox.id, other.address], "duration_minutes": 60, "limit": 2}
         slots = (await agent.call("find_times", **both, **moment))["slots"]
         assert [each["start"][11:16] for each in slots] == ["09:00", "11:00"]
+
+
+@transports
+async def test_an_agent_reads_the_rules_and_tries_one_but_changes_none(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox = new_inbox()
+    with Postroom(API_KEY, live.base_url) as postroom:
+        label = [{"type": "label", "label": "paid"}]
+        rule = postroom.create_rule("Invoices", "subject:invoice", label, inbox_id=inbox.id)
+        key = f"rules-{inbox.id}"
+        postroom.send(
+            inbox.id, to=inbox.address, subject="Invoice 7", body="Please pay.", idempotency_key=key
+        )
+        await asyncio.to_thread(live.arrived, inbox)
+    async with connect(live, sets="rules") as agent:
+        assert {tool.name for tool in (await agent.client.list_tools()).tools} == RULES
+        listed = await agent.call("list_rules", inbox_id=inbox.id)
+        assert [(each["id"], each["actions"]) for each in listed["rules"]] == [(rule.id, ["label paid"])]
+        wanted = {"query": "subject:invoice", "inbox_id": inbox.id}
+        tried = await agent.call("try_rule", **wanted, actions=[{"type": "snooze", "days": 2}])
+        assert (tried["matched"], tried["examined"]) == (1, 1)
+        (found,) = tried["messages"]
+        assert found["actions"] == ["snooze: done"]
+        assert "Subject: Invoice 7" in unfenced(found["content"])
+        assert "bad_request" in await agent.fail("try_rule", **wanted, actions=[{"type": "label"}])
 
 
 @transports

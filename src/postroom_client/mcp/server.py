@@ -24,6 +24,7 @@ from postroom_client.mcp.reading import Tools
 from postroom_client.mcp.scheduling import SchedulingTools
 from postroom_client.mcp.setting_up import SettingUpTools
 from postroom_client.mcp.skills import MailSkill
+from postroom_client.mcp.sorting import RuleTools
 from postroom_client.mcp.tasks import HeldSends
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.settings import Settings
@@ -55,7 +56,7 @@ def _hints(
 
 LOOKS, READS_MAIL = _hints(reads=True), _hints(reads=True, is_mail=True)
 ADDS, SENDS = _hints(), _hints(is_mail=True)
-GROUPS = (Tools, WritingTools, FileTools, SettingUpTools, SchedulingTools)
+GROUPS = (Tools, WritingTools, FileTools, SettingUpTools, SchedulingTools, RuleTools)
 READ, WRITE, MANAGE = frozenset({"read"}), frozenset({"draft", "send"}), frozenset({"manage"})
 # The hints of each tool, and sets of permissions: a key must have one of each set.
 TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
@@ -86,17 +87,21 @@ TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
     "find_times": (LOOKS, (READ,)),
     "create_event": (SENDS, (WRITE,)),
     "answer_invitation": (SENDS, (WRITE,)),
+    "list_rules": (LOOKS, (READ,)),
+    "try_rule": (READS_MAIL, (READ,)),
     "create_key_for_inbox": (ADDS, (MANAGE,)),
     "check_domain": (LOOKS, (MANAGE,)),
 }
 MAIL = "mail"
 _SETTING_UP = ("create_key_for_inbox", "check_domain")
 _CALENDAR = ("agenda", "find_times", "create_event", "answer_invitation")
+_RULES = ("list_rules", "try_rule")
 # What `?tools=` and `--tools` name. The first is the default: at most 26 tools in 14 kB.
 SETS: dict[str, tuple[str, ...]] = {
-    MAIL: tuple(name for name in TOOLS if name not in (*_SETTING_UP, *_CALENDAR)),
+    MAIL: tuple(name for name in TOOLS if name not in (*_SETTING_UP, *_CALENDAR, *_RULES)),
     "setup": ("auth_me", "list_inboxes", "create_inbox", *_SETTING_UP),
     "calendar": _CALENDAR,
+    "rules": _RULES,
 }
 
 
