@@ -537,6 +537,8 @@ class ShownTarget(Struct, rename="camel", frozen=True):
     target: str = ""
     on: list[str] = []
     content: str = ""
+    briefing_hour: int = 0
+    time_zone: str = ""
     last_error: str | None = None
     failed_at: datetime | None = None
     told_at: datetime | None = None

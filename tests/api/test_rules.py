@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from postroom.clock import SECOND
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
+from tests.events.test_notifications import letters_to
 from tests.letters import letter, letter_with_files
 from tests.waiting import until
 
@@ -318,6 +320,8 @@ async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server)
         assert {each["outcome"] for each in await trail(server, copy["id"])} == {"skipped"}
     assert {each["enabled"] for each in (await server.api.get("/v1/rules")).json()["data"]} == {True}
     # what comes back from where it was forwarded to switches the rule off, and stays
+    told = {"kind": "email", "target": "ann@example.org", "on": ["rule_disabled"]}
+    await server.api.put("/v1/notifications", json={"targets": [told]})
     await server.deliver(letter("hello", x_loop="hello@postroom.localhost"), "hello")
     message = await newest_inbound(server, inbox_id)
     steps = await trail(server, message["id"])
@@ -336,6 +340,10 @@ async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server)
         if each["event"] == "rule.disabled"
     )
     assert event["rule"]["id"] == forwarding["id"]
+    server.clock.turn(6 * SECOND)
+    [mail] = await until(lambda: server.resources.db.read(letters_to, "ann@example.org"))
+    assert f"A rule is disabled: {forwarding['name']}" in mail["content"]
+    assert f"{server.resources.config.base_url}/app/settings/rules" in mail["content"]
     on = await server.api.patch(f"/v1/rules/{forwarding['id']}", json={"enabled": True})
     assert (on.json()["enabled"], on.json()["disabledReason"]) == (True, None)
 

@@ -15,6 +15,13 @@ def test_targets_are_added_changed_listed_and_removed(shell: Shell) -> None:
         ("webhook", url, ["paused", "suspicious"]),
         ("email", "ann@example.org", ["domain_broken"]),
     ]
+    at = ("--on", "briefing", "--hour", "7", "--time-zone", "Europe/Berlin")
+    shell.json("notifications", "add", "email", "ann@example.org", *at)
+    found = shell.json("notifications", "add", "webhook", url, "--on", "paused")  # keeps the other's hour
+    assert [(each["briefingHour"], each["timeZone"]) for each in found["targets"]] == [
+        (7, "Europe/Berlin"),
+        (8, "UTC"),
+    ]
     whole = shell.json("notifications", "add", "teams", "http://127.0.0.1:9/teams", "--whole")
     assert [each["content"] for each in whole["targets"]] == ["subject", "subject", "email"]
     shell.json("notifications", "remove", "http://127.0.0.1:9/teams")

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from postroom.clock import HOUR, SECOND
+from postroom.clock import DAY, HOUR, SECOND
+from postroom.events import notifications
 from postroom.events.webhook_signature import sign
+from postroom.outward.notices import daily_briefings
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_dashboard import browser
 from tests.browser.made_up_dashboard import TRICK
@@ -141,6 +143,52 @@ async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server:
         assert len(endpoint.requests) == 2
 
 
+def count_briefings(tx: Any) -> int:
+    return len(tx.all("select id from notifications where kind = 'briefing'"))
+
+
+async def test_a_target_is_briefed_once_a_day_at_its_hour_of_its_time_zone(server: Server) -> None:
+    inbox_id = await held_inbox(server)
+    await server.deliver(letter("A secret text", subject="A secret subject"), "careful")
+    await hold(server, inbox_id, "Offer")
+    resources = server.resources
+    async with running_endpoint() as slack:
+        daily = {"on": ["briefing"], "briefingHour": 12, "timeZone": "Europe/Berlin"}
+        await set_targets(
+            server,
+            {"kind": "slack", "target": slack.url, **daily},
+            {"kind": "email", "target": "ann@example.org", **daily},
+            {"kind": "slack", "target": f"{slack.url}/other", "on": ["paused"]},
+        )
+        asked = [(each["briefingHour"], each["timeZone"]) for each in await targets_of(server)]
+        assert asked == [(12, "Europe/Berlin")] * 2 + [(8, "UTC")]
+        server.clock.turn(HOUR - 2 * SECOND)  # it was 11 there, at 10 in UTC
+        await daily_briefings.step(resources)
+        assert await resources.db.read(count_briefings) == 0
+        server.clock.turn(2 * SECOND)
+        seen = await resources.db.read(notifications.list_due_briefings, resources.now())
+        await asyncio.gather(daily_briefings.step(resources), daily_briefings.step(resources))
+        for late in seen:  # of a node that looked before the others wrote
+            facts = await resources.db.read(daily_briefings.read_facts, late, resources.now())
+            await resources.db.write(daily_briefings.send, late, facts, "", resources.now())
+        assert (len(seen), await resources.db.read(count_briefings)) == (2, 2)
+        await until_told(server, slack, 1)
+        told = json.loads(slack.requests[0][1])["text"]
+        assert told.startswith(
+            "Daily briefing: 1 received, 1 held, 0 waiting for an answer, 0 overdue, 0 failed"
+        )
+        assert "/app" in told
+        assert "secret" not in told
+        [mail] = await until(lambda: resources.db.read(letters_to, "ann@example.org"))
+        assert "1 received, 1 held" in mail["content"]
+        server.clock.turn(DAY - 10 * SECOND)
+        await daily_briefings.step(resources)
+        assert await resources.db.read(count_briefings) == 2
+        server.clock.turn(10 * SECOND)
+        await daily_briefings.step(resources)
+        assert await resources.db.read(count_briefings) == 4
+
+
 def pending(tx: Any) -> Any:
     return tx.all("select id from deliveries where kind = 'notice' and state = 'pending'")
 
@@ -157,6 +205,8 @@ async def test_what_is_wrong_with_a_target_is_said(server: Server) -> None:
         ({"kind": "slack", "target": "http://127.0.0.1:9", "on": ["sung"]}, 400),
         ({"kind": "slack", "target": "http://127.0.0.1:9", "on": []}, 400),
         ({"kind": "email", "target": "no address", "on": ["held"]}, 400),
+        ({"kind": "slack", "target": "http://127.0.0.1:9", "on": ["briefing"], "timeZone": "Mars/Base"}, 400),
+        ({"kind": "slack", "target": "http://127.0.0.1:9", "on": ["briefing"], "briefingHour": 24}, 400),
         ({"kind": "email", "target": "careful@postroom.localhost", "on": ["held"]}, 400),
     ):
         answer = await server.api.put("/v1/notifications", json={"targets": [target]})

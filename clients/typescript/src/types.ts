@@ -538,6 +538,8 @@ export interface ShownTarget {
   target: string;
   on: string[];
   content: string;
+  briefingHour: number;
+  timeZone: string;
   lastError: string | null;
   failedAt: string | null;
   toldAt: string | null;
@@ -1567,9 +1569,13 @@ export interface TargetBody {
   /** A URL, or for email an address. */
   target: string;
   /** What it is notified of. */
-  on: ("domain_broken" | "held" | "paused" | "suspicious" | "webhook_disabled")[];
+  on: ("briefing" | "domain_broken" | "held" | "paused" | "rule_disabled" | "suspicious" | "webhook_disabled")[];
   /** What it gets of a held or suspicious email: its subject, or also recipients, text, files and findings. Every target gets a link; deciding there needs a sign-in. */
   content?: "email" | "subject";
+  /** When `briefing` is sent each day. */
+  briefingHour?: number;
+  /** A zone such as Europe/Berlin. */
+  timeZone?: string;
 }
 
 export interface NewFeedback {

@@ -15,8 +15,8 @@ from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Row, Tx, count, insert, item_from_row
 
 HELD, PAUSED, WEBHOOK_DISABLED, SUSPICIOUS = "held", "paused", "webhook_disabled", "suspicious"
-DOMAIN_BROKEN = "domain_broken"
-OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS)
+DOMAIN_BROKEN, RULE_DISABLED, BRIEFING = "domain_broken", "rule_disabled", "briefing"
+OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS, RULE_DISABLED, BRIEFING)
 SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "teams", "discord", "ntfy", "email", "webhook"
 KINDS = (SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK)
 SUBJECT, WHOLE = "subject", "email"  # what a target gets of the email that it is told of
@@ -38,6 +38,9 @@ class NotificationTarget(Struct, frozen=True):
     failed_at: int | None = None
     told_at: int | None = None
     content: str = SUBJECT
+    briefing_hour: int = 8
+    time_zone: str = "UTC"
+    briefing_at: int | None = None  # when the next one is due
 
     @classmethod
     def from_row(cls, row: Row) -> "NotificationTarget":
@@ -94,7 +97,34 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
             failed_at=known.failed_at,
             told_at=known.told_at,
             content=asked.content,
+            briefing_hour=asked.briefing_hour,
+            time_zone=asked.time_zone,
+            briefing_at=asked.briefing_at,
         )
+
+
+def list_due_briefings(tx: Tx, now: int) -> list[NotificationTarget]:
+    rows = tx.all(
+        "select * from notification_targets where briefing_at <= :now order by briefing_at limit :most",
+        now=now,
+        most=TARGETS_LIMIT,
+    )
+    return [NotificationTarget.from_row(row) for row in rows]
+
+
+def take_briefing(tx: Tx, target: NotificationTarget, following: int) -> bool:
+    """Return whether this one is to be sent: of several nodes and runs, one gets True for each day."""
+    changed = tx.run(
+        "update notification_targets set briefing_at = :following where id = :id and briefing_at = :due",
+        following=following,
+        id=target.id,
+        due=target.briefing_at,
+    )
+    return changed == 1
+
+
+def tell_briefing(tx: Tx, target: NotificationTarget, facts: str, link: str, now: int) -> None:
+    _add(tx, target, target.target, News(BRIEFING, facts, link), now)
 
 
 def record_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:

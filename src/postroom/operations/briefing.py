@@ -8,15 +8,12 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, start_of_day
 from postroom.errors import BadRequest
-from postroom.fields import AskedMoment, InboxFilter, PodFilter, Timestamp, iso, read_asked
-from postroom.mailbox import inbox_calendars
-from postroom.mailbox.calendars import free_time
+from postroom.fields import AskedMoment, InboxFilter, PodFilter, read_asked
+from postroom.mailbox import briefings
+from postroom.mailbox.briefings import Briefing
 from postroom.storage.database import Tx
-from postroom_mail.reading.recurrence import StepBudget
 
-SHOWN = 20
 MOST_DAYS = 31
-CALENDARS = 100
 
 
 class BriefingQuery(Struct, rename="camel", frozen=True):
@@ -25,62 +22,10 @@ class BriefingQuery(Struct, rename="camel", frozen=True):
     pod_id: PodFilter | None = None
 
 
-class Brief(Struct, frozen=True):
-    """How many there are, and the ids of the newest 20."""
-
-    count: int
-    ids: list[str]
-
-
-class Briefing(Struct, frozen=True):
-    """`awaiting` and `overdue` are threads, `agenda` calendar events, all others messages."""
-
-    since: Timestamp
-    received: Brief
-    held: Brief
-    awaiting: Brief
-    overdue: Brief
-    failed: Brief
-    agenda: Annotated[Brief, Meta(description="What is left of today, in UTC.")]
-
-
 def get_briefing(tx: Tx, caller: Caller, within: Scope, query: BriefingQuery, now: int) -> Briefing:
     """Get what came, what waits, what is overdue, what failed and what is on today"""
     asked = read_asked(query.since, "since")
     since = now - DAY if asked is None else asked
     if not now - MOST_DAYS * DAY <= since <= now:
         raise BadRequest(f"since is at most {MOST_DAYS} days ago.", field="since")
-    column, owner = within.owner_of_inboxes
-    messages = (
-        f"from inboxes cross join messages where messages.inbox_id = inboxes.id and inboxes.{column} = :owner"
-        " and messages.is_trashed = 0"
-    )
-    came = f"{messages} and messages.direction = 'inbound' and messages.created_at >= :since"
-    failed = f"{messages} and messages.status = 'failed' and messages.created_at >= :since"
-    place, whose = within.owner
-    held = f"from holds where {place} = :owner and state = 'held'"
-    threads = f"from threads where {place} = :owner and awaiting_until is not null and last_message_at > 0"
-    newest, last = "messages.created_at desc, messages.id desc", "last_message_at desc, id desc"
-    return Briefing(
-        since=iso(since) or "",
-        received=_brief(tx, "messages.id", came, newest, owner=owner, since=since),
-        held=_brief(tx, "message_id", held, "created_at desc, message_id desc", owner=whose),
-        awaiting=_brief(tx, "id", threads, last, owner=whose),
-        overdue=_brief(tx, "id", f"{threads} and is_overdue = 1", last, owner=whose),
-        failed=_brief(tx, "messages.id", failed, newest, owner=owner, since=since),
-        agenda=_agenda(tx, within, now),
-    )
-
-
-def _brief(tx: Tx, column: str, rest: str, order: str, **params: object) -> Brief:
-    row = tx.one(f"select count(*) as number {rest}", **params)
-    rows = tx.all(f"select {column} as id {rest} order by {order} limit {SHOWN}", **params)
-    return Brief(0 if row is None else int(row["number"]), [each["id"] for each in rows])
-
-
-def _agenda(tx: Tx, within: Scope, now: int) -> Brief:
-    ends, steps = start_of_day(now) + DAY, StepBudget()
-    calendars, _ = inbox_calendars.list_within(tx, within, CALENDARS, 0)
-    spans = [span for each in calendars for span in free_time.list_spans(tx, each, now, ends, steps)]
-    spans.sort(key=lambda span: (span.starts_at, span.event_id))
-    return Brief(len(spans), [span.event_id for span in spans[:SHOWN]])
+    return briefings.read(tx, within, since, now, start_of_day(now) + DAY)

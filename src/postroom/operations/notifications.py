@@ -1,5 +1,6 @@
 """Operations on notifications: who is notified outside the pages, and of what."""
 
+from datetime import UTC
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -14,13 +15,18 @@ from postroom.events import notifications
 from postroom.events.notifications import EMAIL, SUBJECT, WEBHOOK, NotificationTarget
 from postroom.external_mailboxes import address_uses
 from postroom.fields import Timestamp, show_item
+from postroom.operations.calendars.calendars import ZoneName, require_zone
 from postroom.operations.people.users import require_elsewhere
+from postroom.outward.notices import daily_briefings
 from postroom.storage.database import Tx
+from postroom_mail.reading.time_zones import known_zone
 
 Kind = Annotated[
     Literal["slack", "teams", "discord", "ntfy", "email", "webhook"], Meta(description="Kind of target.")
 ]
-Occasion = Literal["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
+Occasion = Literal[
+    "held", "paused", "webhook_disabled", "domain_broken", "suspicious", "rule_disabled", "briefing"
+]
 
 
 class TargetBody(Struct, rename="camel", frozen=True):
@@ -34,6 +40,8 @@ class TargetBody(Struct, rename="camel", frozen=True):
             " files and findings. Every target gets a link; deciding there needs a sign-in."
         ),
     ] = "subject"
+    briefing_hour: Annotated[int, Meta(ge=0, le=23, description="When `briefing` is sent each day.")] = 8
+    time_zone: ZoneName = "UTC"
 
 
 class NotificationsBody(Struct, frozen=True):
@@ -47,6 +55,8 @@ class ShownTarget(Struct, rename="camel", frozen=True):
     target: str
     on: list[str]
     content: str
+    briefing_hour: int
+    time_zone: str
     last_error: str | None
     failed_at: Timestamp | None
     told_at: Timestamp | None
@@ -81,6 +91,9 @@ def put_notifications(
             address_of(tx, caller.account_id, each, config),
             tuple(dict.fromkeys(each.on)),
             content=each.content,
+            briefing_hour=each.briefing_hour,
+            time_zone=each.time_zone,
+            briefing_at=next_briefing(each, now),
         )
         for each in body.targets
     ]
@@ -89,6 +102,14 @@ def put_notifications(
     after = get_notifications(tx, caller)
     audit.record_by(tx, caller, "notifications.set", caller.account_id, now, before=before, after=after)
     return after
+
+
+def next_briefing(body: TargetBody, now: int) -> int | None:
+    """Return the next moment of its hour, so that saving the targets again sends no second one that day."""
+    require_zone(body.time_zone)
+    if notifications.BRIEFING not in body.on:
+        return None
+    return daily_briefings.next_at(now, body.briefing_hour, known_zone(body.time_zone) or UTC)
 
 
 def address_of(tx: Tx, account_id: str, body: TargetBody, config: Config) -> str:

@@ -26,6 +26,7 @@ from postroom.mailbox.follow_ups import APART, NOT_SENT, PAUSED, FollowUp, Follo
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import FAILED, SENT, Message
 from postroom.mailbox.templates import TemplateText
+from postroom.outward.notices import daily_briefings
 from postroom.outward.send import send_mail
 from postroom.outward.send_stages import Order
 from postroom.queue import idempotency
@@ -50,6 +51,7 @@ async def send_nudges(resources: Resources) -> None:
     with closing(resources.db.listen(follow_ups.BELL)) as subscription:
         while True:
             done = await step(resources)
+            await daily_briefings.step(resources)
             resources.loops.works("follow-ups")
             if done < follow_ups.TOGETHER:
                 await subscription.wait(IDLE_SECONDS)

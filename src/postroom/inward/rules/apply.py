@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from postroom.accounts import actors, audit
 from postroom.accounts.scope import Scope
+from postroom.events import notifications
 from postroom.events.announce import announce_notice
 from postroom.events.kinds import RULE_DISABLED
 from postroom.events.payload import EventRule, SystemNotice
@@ -26,6 +27,7 @@ from postroom.processes.analysis import Analysis
 from postroom.storage.database import Tx
 
 BOOKS = Books()
+PAGE = "/app/settings/rules"
 
 
 class LetIn(Struct, frozen=True):
@@ -108,6 +110,7 @@ def disable(tx: Tx, rule: Rule, reason: str, now: int) -> None:
             rule=EventRule(rule.id, rule.name, reason),
         ),
     )
+    notifications.note(tx, rule.account_id, notifications.RULE_DISABLED, rule.name, PAGE, now)
     audit.record(tx, actors.THE_SERVER, RULE_DISABLED, rule.id, place, now, after={"reason": reason})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from postroom.accounts import secret_values
 from postroom.clock import HOUR, SECOND
@@ -29,6 +30,8 @@ SENTENCES: dict[str, str] = {
     "webhook_disabled": "A webhook is disabled",
     "domain_broken": "A domain needs attention",
     "suspicious": "A suspicious email arrived",
+    "rule_disabled": "A rule is disabled",
+    "briefing": "Daily briefing",
 }
 MANY: dict[str, Callable[[int], str]] = {
     "held": lambda count: f"{count} emails need approval",
@@ -44,6 +47,8 @@ async def deliver_notification(
         await resources.db.write(letters.give_up, delivery, resources.now())
         return
     note, target = found
+    if note.link.startswith("/"):
+        note = replace(note, link=f"{resources.config.base_url}{note.link}")
     if isinstance(target, NotificationTarget) and target.kind == EMAIL:
         email = await email_of(resources, note, target)
         await resources.db.write(send_letter, delivery, note, target, email, resources.now())

@@ -23,12 +23,17 @@ Occasions = Annotated[
     list[str] | None,
     typer.Option(
         "--on",
-        help="held, paused, webhook_disabled, domain_broken or suspicious (repeatable); held by default.",
+        help="held, paused, webhook_disabled, domain_broken, suspicious, rule_disabled or briefing"
+        " (repeatable); held by default.",
     ),
 ]
 Whole = Annotated[
     bool, typer.Option("--whole", help="Held and suspicious emails whole, instead of their subject.")
 ]
+Hour = Annotated[
+    int, typer.Option("--hour", min=0, max=23, help="When the daily briefing is sent, in --time-zone.")
+]
+Zone = Annotated[str, typer.Option("--time-zone", help="Such as Europe/Berlin.")]
 
 
 @command(app, "list")
@@ -41,11 +46,24 @@ def list_all(context: CommandContext) -> None:
 
 @command(app, "add")
 def add(
-    context: CommandContext, kind: Kind, target: Target, on: Occasions = None, whole: Whole = False
+    context: CommandContext,
+    kind: Kind,
+    target: Target,
+    on: Occasions = None,
+    whole: Whole = False,
+    hour: Hour = 8,
+    time_zone: Zone = "UTC",
 ) -> None:
     """Add a target, or change what an existing one is for."""
     content = "email" if whole else "subject"
-    asked = {"kind": kind, "target": target, "on": on or ["held"], "content": content}
+    asked = {
+        "kind": kind,
+        "target": target,
+        "on": on or ["held"],
+        "content": content,
+        "briefingHour": hour,
+        "timeZone": time_zone,
+    }
     others = [each for each in _targets(context) if (each["kind"], each["target"]) != (kind, target)]
     _put(context, [*others, asked])
 
@@ -67,7 +85,15 @@ def _targets(context: CommandContext) -> list[dict[str, Any]]:
 
     found = context.ask(calls.get_notifications()).targets
     return [
-        {"kind": each.kind, "target": each.target, "on": each.on, "content": each.content} for each in found
+        {
+            "kind": each.kind,
+            "target": each.target,
+            "on": each.on,
+            "content": each.content,
+            "briefingHour": each.briefing_hour,
+            "timeZone": each.time_zone,
+        }
+        for each in found
     ]
 
 

@@ -28,6 +28,8 @@ SENTENCES = {
     "webhook_disabled": "webhook disabled",
     "domain_broken": "DNS records of a domain missing",
     "suspicious": "suspicious email received",
+    "rule_disabled": "rule disabled",
+    "briefing": "daily briefing",
 }
 
 
@@ -39,6 +41,8 @@ class RemovedTarget(Struct, frozen=True):
 class TargetForm(RemovedTarget, frozen=True):
     on: list[str] = []
     content: Literal["subject", "email"] = "subject"
+    hour: int = 8
+    zone: str = "UTC"
 
 
 async def show_notifications(context: PageContext) -> Response:
@@ -62,6 +66,8 @@ async def add_target(context: PageContext, body: TargetForm) -> Response:
         "target": body.target.strip(),
         "on": body.on,
         "content": body.content,
+        "briefingHour": body.hour,
+        "timeZone": body.zone.strip() or "UTC",
     }
     await put(context, [*msgspec.to_builtins(kept), new])
     return go(PATH, f"{body.target.strip()} is notified from now on.")
@@ -78,7 +84,14 @@ async def list_kept(context: PageContext) -> list[TargetBody]:
     found: list[ShownTarget] = (await context.run(notifications.get_notifications)).targets
     return msgspec.convert(
         [
-            {"kind": each.kind, "target": each.target, "on": each.on, "content": each.content}
+            {
+                "kind": each.kind,
+                "target": each.target,
+                "on": each.on,
+                "content": each.content,
+                "briefingHour": each.briefing_hour,
+                "timeZone": each.time_zone,
+            }
             for each in found
         ],
         list[TargetBody],
