@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.errors import RateLimitExceeded, Unavailable
@@ -12,15 +14,16 @@ from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import receive_mail
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.send import send_mail
-from postroom.outward.send_stages import Order, SendReceipt
+from postroom.outward.send_stages import Nudge, Order, SendReceipt
 from postroom.queue import idempotency
-from postroom.storage.database import StorageError
+from postroom.storage.database import StorageError, Tx
 from postroom_mail.mime.address import Address
 from tests.letters import letter
 from tests.simulation.cluster import Cluster, Node
 
 PATIENCE_SECONDS = 60.0
 LARGE = 270_000
+FOLLOWED = 1_000  # numbers of sends with a nudge begin here
 
 
 @dataclass
@@ -76,6 +79,42 @@ class Clients:
         ]
         await self._until_answered(attempt)
 
+    async def follow_up(self, number: int, after_seconds: float) -> None:
+        """An agent that prepared a nudge, and a person who answers about when it is due."""
+        await asyncio.sleep(after_seconds)
+        order = replace(
+            self._order(FOLLOWED + number),
+            to=(Address("", f"f{number}@there.example"),),
+            body="Will you?",
+            nudges=(Nudge(1, "Did you see this?"),),
+        )
+        await self._until_answered(partial(self._ask, order))
+        message_id, patience = self.sends[order.idempotency_key], self.cluster.faults.random.uniform(30, 200)
+
+        async def hurry(node: Node) -> None:
+            due_at = node.resources.now() + int(patience * 1000)
+            await node.resources.db.write(_hurry, message_id, due_at)
+
+        await self._until_answered(hurry)
+        await asyncio.sleep(patience + self.cluster.faults.random.uniform(-1, 1))
+        row = self.cluster.shared.read_tx.one("select * from messages where id = :id", id=message_id)
+        assert row is not None
+        name = f"<answer-{number}@there.example>"
+        raw = letter("Yes.", message_id=name, in_reply_to=row["rfc_message_id"], subject=f"Re: Send {number}")
+        origin = Origin((Destination(row["inbox_id"]),), b"", "", "", f"f{number}@there.example")
+
+        async def answer(node: Node) -> None:
+            await receive_mail(node.resources, node.reader, Arrival(origin, raw))
+
+        await self._until_answered(answer)
+        self.mails[name] = row["inbox_id"]
+
+    async def _ask(self, order: Order, node: Node) -> None:
+        answer = await send_mail(node.resources, self.caller, order)
+        receipt = msgspec.json.decode(answer.content, type=SendReceipt)
+        self.sends[order.idempotency_key] = receipt.id
+        self.recipients[order.idempotency_key] = [str(each) for each in order.to if "there." in str(each)]
+
     def _order(self, number: int) -> Order:
         random = self.cluster.faults.random
         to = [Address("", f"r{number}@there.example")]
@@ -101,3 +140,12 @@ class Clients:
             files=(),
             undo_seconds=random.choice([0, 0, 0, 30]),
         )
+
+
+def _hurry(tx: Tx, message_id: str, due_at: int) -> None:
+    """A day is too long for a run."""
+    tx.run(
+        "update follow_ups set due_at = :due_at where message_id = :id and state = 'scheduled'",
+        due_at=due_at,
+        id=message_id,
+    )

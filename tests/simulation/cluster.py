@@ -10,7 +10,7 @@ from postroom import config as configuration
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
 from postroom.mailbox.search import indexing
 from postroom.net.dns import Resolver
-from postroom.outward import deliver_mail, deliver_webhook
+from postroom.outward import deliver_mail, deliver_webhook, nudges
 from postroom.outward.deliver import deliver_all
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import watch_holds
@@ -98,6 +98,7 @@ class Node:
                 ("mail", partial(deliver_all, self.resources, recorder, MAIL, send)),
                 ("webhooks", partial(deliver_all, self.resources, recorder, WEBHOOK, post)),
                 ("holds", partial(watch_holds, self.resources)),
+                ("follow-ups", partial(nudges.send_nudges, self.resources)),
                 ("index", self._keep_indexed),
             )
         ]

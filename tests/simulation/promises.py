@@ -16,6 +16,7 @@ async def broken(cluster: Cluster, clients: Clients) -> list[str]:
         *mails_are_there_once(tx, clients),
         *sends_are_there_once(tx, clients),
         *everything_had_its_end(tx),
+        *no_nudge_came_twice_or_after_an_answer(tx),
         *what_left_was_taken(tx, clients, cluster),
         *nothing_went_twice_without_excuse(cluster),
         *events_are_numbered_without_gaps(tx),
@@ -64,6 +65,16 @@ def everything_had_its_end(tx: Tx) -> Iterator[str]:
     for row in tx.all("select message_id, state from holds where state in ('held', 'scheduled')"):
         if count(tx, "deliveries where message_id = :id", id=row["message_id"]) == 0:
             yield f"the hold of {row['message_id']} was never let go"
+
+
+def no_nudge_came_twice_or_after_an_answer(tx: Tx) -> Iterator[str]:
+    """A nudge was accepted before its answer, once, or it was cancelled and is nowhere."""
+    for row in tx.all("select id, thread_id, state, sent_id from follow_ups"):
+        sent = count(tx, "messages where thread_id = :id and direction = 'outbound'", id=row["thread_id"]) - 1
+        if sent != (row["sent_id"] is not None):
+            yield f"the follow-up {row['id']} is {row['state']}, and {sent} were sent"
+        if row["state"] == "scheduled":
+            yield f"the follow-up {row['id']} waits though it was answered"
 
 
 def what_left_was_taken(tx: Tx, clients: Clients, cluster: Cluster) -> Iterator[str]:

@@ -36,6 +36,7 @@ BUSY_SECONDS = 600.0
 QUIET_SECONDS = 3 * 3600.0  # longer than the first six waits of a mail
 QUIET_IDLE_SECONDS = 20.0  # who looks at a table that nobody rings for
 INBOXES = 4
+FOLLOWED = 5
 MOST_NODES = 3
 
 
@@ -93,6 +94,7 @@ async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[
         using = [
             *(clients.hand_in(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(mails)),
             *(clients.send(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(sends)),
+            *(clients.follow_up(number, faults.random.uniform(0, 300)) for number in range(FOLLOWED)),
         ]
         working = asyncio.gather(*using)
         await asyncio.sleep(BUSY_SECONDS)
