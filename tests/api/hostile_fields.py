@@ -56,8 +56,10 @@ SHAPES = {
 }
 
 NEEDED: dict[str, Any] = {
+    "actions": [{"type": "archive"}],
     "address": "someone@example.com",
     "body": "Hello",
+    "content": "BEGIN:VCALENDAR",
     "contentHash": "0" * 64,
     "contentType": "text/plain",
     "sizeBytes": 10,
@@ -72,6 +74,16 @@ NEEDED: dict[str, Any] = {
     "entry": "example.com",
     "event_types": ["message.received"],
     "inboxId": "none",
+    "inboxIds": ["none"],
+    "durationMinutes": 30,
+    "from": "2026-11-19T00:00:00Z",
+    "until": "2026-11-20T00:00:00Z",
+    "start": "2026-11-19T09:00:00Z",
+    "end": "2026-11-19T10:00:00Z",
+    "summary": "Standup",
+    "query": "subject:x",
+    "position": 0,
+    "calendarId": "none",
     "kind": "email",
     "lane": "example.com",
     "mailboxName": "another",
