@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import shutil
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +16,7 @@ ZONE = "@ 60 IN SOA ns hostmaster 1 60 60 60 1\n@ 60 IN NS ns.nowhere.invalid.\n
 CONFIG = """\
 server:
     listen: {listen}
-    rundir: "{folder}"
+    rundir: "{short}"
     udp-workers: 1
     tcp-workers: 1
     background-workers: 1
@@ -25,7 +27,7 @@ database:
     timer-db-max-size: 8M
     catalog-db-max-size: 8M
 control:
-    listen: "{folder}/knot.sock"
+    listen: "{short}/knot.sock"
 key:
   - id: {name}
     algorithm: {algorithm}
@@ -49,7 +51,8 @@ zone:
 async def running(folder: Path, zones: Mapping[str, Sequence[str]], key: str) -> AsyncIterator[int]:
     """Gives its port. The key is `algorithm:name:secret`."""
     port = free_port()
-    write(folder, f"127.0.0.1@{port}", zones, key)
+    short = tempfile.mkdtemp()  # the path of a socket has at most 107 bytes
+    write(folder, f"127.0.0.1@{port}", zones, key, short)
     with (folder / "knot.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             path_of("knotd"), "-c", str(folder / "knot.conf"), stdout=log, stderr=log
@@ -58,11 +61,13 @@ async def running(folder: Path, zones: Mapping[str, Sequence[str]], key: str) ->
         await until(lambda: _answers(port))
         yield port
     finally:
-        process.terminate()
+        if process.returncode is None:
+            process.terminate()
         await process.wait()
+        shutil.rmtree(short)
 
 
-def write(folder: Path, listen: str, zones: Mapping[str, Sequence[str]], key: str) -> None:
+def write(folder: Path, listen: str, zones: Mapping[str, Sequence[str]], key: str, short: str = "") -> None:
     """Writes its settings and zones into the folder."""
     algorithm, name, secret = key.split(":")
     for zone, lines in zones.items():
@@ -70,7 +75,13 @@ def write(folder: Path, listen: str, zones: Mapping[str, Sequence[str]], key: st
     named = "".join(f"  - domain: {zone}\n" for zone in zones)
     (folder / "knot.conf").write_text(
         CONFIG.format(
-            listen=listen, folder=folder, name=name, algorithm=algorithm, secret=secret, zones=named
+            listen=listen,
+            folder=folder,
+            short=short or folder,
+            name=name,
+            algorithm=algorithm,
+            secret=secret,
+            zones=named,
         )
     )
 

@@ -43,6 +43,7 @@ BY_NAME = {
     "tokenPrefix": "pr_Ab3k",
     "secret": "whsec…",
     "webhookSecret": "whsec…",
+    "participationStatus": "accepted",
     "signature": "Yl8r…",
     "publicKey": "qoKN9V…",
     "hash": "9f86d081884c7d65…",

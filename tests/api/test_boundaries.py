@@ -49,7 +49,15 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     user = await api.post("/v1/users", json={"email": "ann@there.example", "role": "viewer"})
     connection = await api.post("/v1/connections", json={"kind": "http", "provider": "raw"})
     webhook = await api.post("/v1/webhooks", json={"url": "http://127.0.0.1:9/hook"})
+    calendar = (await api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"][0]["id"]
+    lunch = {"calendarId": calendar, "summary": "Lunch", "start": "2026-11-20", "end": "2026-11-21"}
+    appointment = await api.post("/v1/calendar-events", json={**lunch, "allDay": True})
+    rule = {"name": "r", "query": "subject:x", "actions": [{"type": "archive"}]}
+    rule_id = (await api.post("/v1/rules", json=rule)).json()["id"]
     return {
+        "calendar_id": calendar,
+        "calendar_event_id": appointment.json()["id"],
+        "rule_id": rule_id,
         "inbox_id": inbox_id,
         "draft_id": draft.json()["id"],
         "template_id": template_id,

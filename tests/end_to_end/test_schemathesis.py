@@ -40,7 +40,12 @@ include-name = [
   "PATCH /v1/messages/{message_id}", "POST /v1/users", "PATCH /v1/users/{user_id}", "POST /v1/connections",
   "PATCH /v1/connections/{connection_id}", "POST /v1/webhooks", "PATCH /v1/webhooks/{webhook_id}",
   "PUT /v1/notifications", "PATCH /v1/domains/{domain_id}", "PATCH /v1/threads/{thread_id}",
-  "POST /v1/feedback", "POST /v1/uploads", "POST /v1/inboxes/{inbox_id}/aliases",
+  "POST /v1/feedback", "POST /v1/uploads",
+  "POST /v1/calendars", "PATCH /v1/calendars/{calendar_id}", "POST /v1/calendars/{calendar_id}/import",
+  "GET /v1/calendar-events", "POST /v1/calendar-events", "PATCH /v1/calendar-events/{calendar_event_id}",
+  "DELETE /v1/calendar-events/{calendar_event_id}", "POST /v1/calendar-events/{calendar_event_id}/respond",
+  "GET /v1/free-busy", "POST /v1/find-times", "GET /v1/briefing", "POST /v1/rules/import",
+  "POST /v1/inboxes/{inbox_id}/aliases",
   "POST /v1/rules", "PATCH /v1/rules/{rule_id}", "POST /v1/rules/test",
 ]
 checks.positive_data_acceptance.enabled = false

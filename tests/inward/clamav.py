@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import getpass
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ EICAR = rb"X5O!P%@AP[4\PZX54(P^)7CC)7}$" + rb"EICAR-STANDARD-ANTIVIRUS-TEST-FILE
 SIGNATURE = "Test.Eicar"
 NAME = f"{SIGNATURE}.UNOFFICIAL"  # as clamd calls what is in no database of its makers
 CONFIGURATION = """
-LocalSocket {folder}/clamd.ctl
+LocalSocket {socket}
 DatabaseDirectory {folder}/signatures
 TemporaryDirectory {folder}
 Foreground yes
@@ -26,16 +28,17 @@ StreamMaxLength 4M
 
 @contextlib.asynccontextmanager
 async def running_clamd(folder: Path) -> AsyncIterator[str]:
-    """Gives its address."""
+    """Gives its address. The path of a socket has at most 107 bytes, and the folder of a test is deep."""
     (folder / "signatures").mkdir()
     (folder / "signatures" / "test.ndb").write_text(f"{SIGNATURE}:0:*:{EICAR.hex()}\n")
     configuration = folder / "clamd.conf"
-    configuration.write_text(CONFIGURATION.format(folder=folder, user=getpass.getuser()))
+    short = tempfile.mkdtemp()
+    socket = Path(short, "clamd.ctl")
+    configuration.write_text(CONFIGURATION.format(folder=folder, socket=socket, user=getpass.getuser()))
     command = [programs.path_of("clamd"), "--config-file", str(configuration)]
     log = (folder / "log").open("wb")
     clamd = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
     try:
-        socket = folder / "clamd.ctl"
         await until(lambda: clamd.returncode is not None or socket.exists(), "it listens")
         assert clamd.returncode is None, (folder / "log").read_text()
         yield f"unix:{socket}"
@@ -44,6 +47,7 @@ async def running_clamd(folder: Path) -> AsyncIterator[str]:
             clamd.terminate()
         await clamd.wait()
         log.close()
+        shutil.rmtree(short)
 
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

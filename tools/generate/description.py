@@ -89,6 +89,7 @@ class Operation:
     body_shape: str
     takes_files: bool
     header: str
+    may_lack_header: bool
     is_versioned: bool  # takes If-Match; `version` in a body says the same, and is left to it
     status: int
     result: str
@@ -151,6 +152,9 @@ def _operation(document: Json, path: str, method: str, operation: Json) -> Opera
         body_shape=body_shape if body else "",
         takes_files="multipart/form-data" in content,
         header=next((each for each in named if each != VERSIONED), ""),
+        may_lack_header=not all(
+            each.get("required") for each in parameters if each["name"] == "Idempotency-Key"
+        ),
         is_versioned=VERSIONED in named,
         status=int(status),
         result=_ref_name(answer.get("application/json", {}).get("schema", {})),

@@ -83,7 +83,8 @@ def _own_errors(operation: Operation) -> list[str]:
 def _parameters(operation: Operation, parameters: list[tuple[str, Field]]) -> str:
     rows = [f"| `{each.name}` | {place} | {_kind(each)} | {_told(each)} |" for place, each in parameters]
     if operation.header:
-        rows.append(f"| `{operation.header}` | header | text, required | 1 to 255 visible characters |")
+        need = "text" if operation.may_lack_header else "text, required"
+        rows.append(f"| `{operation.header}` | header | {need} | 1 to 255 visible characters |")
     if operation.is_versioned:
         rows.append(f"| `{VERSIONED}` | header | text | {SEEN} |")
     return "\n".join(["| parameter | in | type | |", "|---|---|---|---|", *rows])

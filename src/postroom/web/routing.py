@@ -32,6 +32,7 @@ class Route(Struct, frozen=True, dict=True):
     errors: tuple[type[ApiError], ...] = ()
     read: Callable[..., Awaitable[Any]] = read_json
     header: str = ""  # one that must be there
+    may_lack_header: bool = False  # it must be there only for some requests
     is_versioned: bool = False  # takes If-Match with the version that the caller has seen
     is_repeatable: bool = False  # the same clientId again: 200, with what is there
     also: tuple[int, ...] = ()  # other statuses without a body

@@ -69,6 +69,12 @@ class Response(Struct, frozen=True):
     ] = ""
 
 
+def find_key(call: Call) -> str | None:
+    """Return the Idempotency-Key, which only changes that are told to attendees need."""
+    given = header(call.request, b"idempotency-key")
+    return idempotency.require_key(given) if given else None
+
+
 class EventTarget(Struct, frozen=True):
     """What a request is about, as it was read; `event` is None for a new one."""
 
@@ -79,7 +85,7 @@ class EventTarget(Struct, frozen=True):
 
 async def create_calendar_event(call: Call, body: NewCalendarEvent) -> ShownCalendarEvent:
     """Create a calendar event; attendees get an invitation by email"""
-    key = header(call.request, b"idempotency-key") or None
+    key = find_key(call)
     target = await call.resources.db.read(find_calendar, call.scope, body.calendar_id, body.inbox_id)
     require_may(call.caller, bool(body.attendees))
     uid = new_uid(call.caller, target, key, call.now())
@@ -101,7 +107,7 @@ async def change_calendar_event(
     call: Call, calendar_event_id: str, body: CalendarEventChange, query: ChangeQuery
 ) -> ShownCalendarEvent:
     """Change a calendar event: all of it, one occurrence, or one and all that follow"""
-    key = header(call.request, b"idempotency-key") or None
+    key = find_key(call)
     return await change(call, calendar_event_id, body, query, key)
 
 
@@ -136,7 +142,7 @@ async def change(
 
 async def cancel_calendar_event(call: Call, calendar_event_id: str, query: ChangeQuery) -> ShownCalendarEvent:
     """Cancel a calendar event: all of it, one occurrence, or one and all that follow"""
-    key = header(call.request, b"idempotency-key") or None
+    key = find_key(call)
     return await cancel_of_series(call, calendar_event_id, query, key)
 
 

@@ -203,8 +203,10 @@ def _path_parameters(route: Route) -> list[Json]:
 
 
 def _header_parameters(route: Route) -> list[Json]:
-    schema = {"type": "string", "minLength": 1, "maxLength": VISIBLE_CHARACTERS, "pattern": "^[!-~]+$"}
-    named: list[Json] = [{"name": route.header, "in": "header", "required": True, "schema": schema}]
+    fewest, pattern = (0, "^[!-~]*$") if route.may_lack_header else (1, "^[!-~]+$")
+    schema = {"type": "string", "minLength": fewest, "maxLength": VISIBLE_CHARACTERS, "pattern": pattern}
+    is_required = not route.may_lack_header
+    named: list[Json] = [{"name": route.header, "in": "header", "required": is_required, "schema": schema}]
     return (named if route.header else []) + ([IF_MATCH] if route.is_versioned else [])
 
 
