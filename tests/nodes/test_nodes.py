@@ -395,3 +395,70 @@ async def test_a_limit_raced_on_all_nodes_holds(cluster: Cluster) -> None:
     )
     statuses = Counter(answer.status_code for answer in answers)
     assert statuses == {200: SENDS_PER_MINUTE, 429: 6 * NODES - SENDS_PER_MINUTE}
+
+
+ASKED = 4
+
+
+async def ask(cluster: Cluster, inbox_id: str, number: int) -> dict[str, str]:
+    async with cluster.nodes[number % NODES].client() as api:
+        answer = await api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={
+                "to": "friend@postroom.localhost",
+                "subject": f"Question {number}",
+                "body": "Will you?",
+                "followUps": [{"afterDays": 1, "body": "Did you see this?"}],
+            },
+            headers={"Idempotency-Key": f"asked-{number}"},
+        )
+        assert answer.status_code == 200, answer.text
+        sent: dict[str, str] = answer.json()
+        return sent
+
+
+def answer_to(node: Node, rfc_message_id: str, number: int) -> int:
+    raw = letter("Yes.", message_id=f"<yes-{number}@x>", in_reply_to=rfc_message_id)
+    return hand_over(node.ports["smtp"], "asking", raw)
+
+
+async def test_nudges_that_all_nodes_see_at_once_leave_once_over_a_kill_and_none_after_an_answer(
+    cluster: Cluster,
+) -> None:
+    inbox_id = await cluster.new_inbox("asking")
+    await cluster.new_inbox("friend")
+    sent = [await ask(cluster, inbox_id, number) for number in range(ASKED)]
+
+    async def asked() -> list[dict[str, Any]]:
+        found = {each["id"]: each for each in await cluster.messages_of(inbox_id)}
+        return [found[each["id"]] for each in sent]
+
+    async def have_left() -> bool:
+        return all(each["status"] == "sent" for each in await asked())
+
+    await until(have_left)
+    names = [each["rfcMessageId"] for each in await asked()]
+    with psycopg.connect(cluster.database_url, autocommit=True) as database:
+
+        def states() -> dict[str, tuple[str, bool]]:
+            rows = database.execute(
+                "select thread_id, state, sent_id is not null from follow_ups where inbox_id = %s", [inbox_id]
+            )
+            return {thread_id: (state, is_sent) for thread_id, state, is_sent in rows}
+
+        async def are_decided() -> bool:
+            return "scheduled" not in {state for state, _ in states().values()}
+
+        database.execute("update follow_ups set due_at = 0 where inbox_id = %s", [inbox_id])
+        answers = [asyncio.to_thread(answer_to, cluster.nodes[1], names[n], n) for n in (0, 1)]
+        first, second, _ = await asyncio.gather(*answers, asyncio.to_thread(kill_and_start, cluster.nodes[0]))
+        assert (first, second) == (250, 250)
+        await until(are_decided)
+        found = states()
+    outbound = Counter(
+        each["threadId"] for each in await cluster.messages_of(inbox_id) if each["direction"] == "outbound"
+    )
+    for number, each in enumerate(sent):
+        state, is_sent = found[each["threadId"]]
+        assert outbound[each["threadId"]] == 1 + is_sent
+        assert number in (0, 1) or (state, is_sent) == ("sent", True)
