@@ -61,6 +61,7 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
         "subject": "How did the export go?",
         "body": "Hi Maya,\n\ndid last night's export run through?\n\nSupport",
         "sendAt": later.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "expectReplyBy": {"days": 3},
     }
     ask(house, "POST", f"/v1/inboxes/{support}/send", sent, {"Idempotency-Key": "made-up-later"})
     ask(house, "PATCH", "/v1/account", {"approval": {"when": ["strangers", "attachments"]}})
@@ -73,8 +74,11 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
     ask(house, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks/mail"})
     more = {"url": "http://127.0.0.1:9/hooks/support", "inboxIds": [support], "headers": {"X-Team": "s"}}
     ask(house, "POST", "/v1/webhooks", more)
-    told = {"kind": "ntfy", "target": "http://127.0.0.1:9/support-team", "on": ["held", "suspicious"]}
+    occasions = ["held", "suspicious", "briefing"]
+    told = {"kind": "ntfy", "target": "http://127.0.0.1:9/support-team", "on": occasions}
     ask(house, "PUT", "/v1/notifications", {"targets": [told]})
+    label = {"name": "Invoices", "query": "subject:invoice", "actions": [{"type": "label", "label": "paid"}]}
+    ask(house, "POST", f"/v1/rules?inboxId={support}", label)
     rule = {"type": "block", "value": "ledger.example", "direction": "outbound"}
     ask(house, "POST", "/v1/policy/rules", rule)
 

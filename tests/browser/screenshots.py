@@ -19,7 +19,7 @@ OTHERS = ("approvals", "drafts", "compose", "agents", "events", "webhooks", "inb
 OPERATOR = ("queue", "deliverability", "accounts", "feedback")
 SETTINGS = (
     *("keys", "pods", "policy", "suppressions", "notifications", "domains", "audit", "people"),
-    *("connections", "templates"),
+    *("connections", "templates", "rules"),
 )
 SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 
@@ -54,7 +54,7 @@ def pages(running: House) -> dict[str, str]:
     found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", "activity", *OTHERS)}
     found |= {name: f"/app/settings/{name}" for name in SETTINGS}
     found |= {name: f"/app/operator/{name}" for name in OPERATOR}
-    found["search"] = "/app/search?q=export"
+    found |= {"search": "/app/search?q=export", "waiting": "/app/mail?state=awaiting"}
     found |= {"contacts": "/app/contacts", "contact": "/app/contact?address=maya@nordlight.example"}
     support = next(
         each["id"]
