@@ -24,7 +24,7 @@ SHOWN_BY = ("send_email", "reply_to_thread", "forward_message", "send_draft", "g
 KEY = "postroom/approval"  # in `_meta` of a result
 TEXT_CHARACTERS = 20_000
 MOST_SHOWN = 100  # recipients, and files
-NAME_CHARACTERS = 500
+NAME_CHARACTERS = 1_000  # a subject has at most 998
 Ctx = ServerRequestContext[Any, Any]
 Json = dict[str, Any]
 
