@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from postroom.inward import examine
 from postroom.mailbox.thread_digests import preview
 from postroom.outward import mcp_event
 from postroom_mail.writing.header_words import CONTROL
@@ -233,10 +234,12 @@ async def test_what_was_only_filed_makes_nobody_known(server: Server, way: WayIn
 
 
 async def until_examined(server: Server, inbox_id: str, count: int) -> None:
-    """Until what is found out later, by DNS and from files, is there too."""
+    """Until all are there and none waits for what is found out later, by DNS and from files."""
     async with asyncio.timeout(120):
-        while True:
-            shown = await listed(server, inbox_id)
-            if len(shown) >= count and all(message["attachmentsRead"] for message in shown):
-                return
+        while len(await listed(server, inbox_id)) < count or await examinations_waiting(server):
             await asyncio.sleep(0.05)
+
+
+async def examinations_waiting(server: Server) -> int:
+    waiting, _ = await server.resources.db.read(examine.depth, server.clock.now(), 1)
+    return waiting

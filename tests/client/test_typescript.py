@@ -118,11 +118,12 @@ say((await client.getAttachmentText(came.id, "a.txt")).text.trim());
 say(new TextDecoder().decode(await client.getAttachment(came.id, "a.txt")));
 const answer = await client.reply(came.threadId, "Yes.", {{ includeQuote: false }});
 say((await client.waitForDecision(answer.id, 60)).headerTo === other.address);
+say((await client.getMessage(answer.id, {{ wait: 14.984 }})).id === answer.id);
 say((await client.getThread(came.threadId)).isRead);
 say(await client.deleteInbox(other.id) ?? "gone");
 """
     said = run(node, tmp_path, script)
-    assert said == [True, ["Typed", "a.txt", "pending"], "seven", "seven", True, True, "gone"]
+    assert said == [True, ["Typed", "a.txt", "pending"], "seven", "seven", True, True, True, "gone"]
 
 
 def test_a_list_of_many_pages_is_one_iterator(

@@ -108,7 +108,7 @@ interface Answer {
 }
 
 async function attemptOnce(request: Request, call: Call): Promise<Answer | ConnectionFailed> {
-  const signal = AbortSignal.timeout((call.seconds ?? DEFAULT_SECONDS) * 1000);
+  const signal = AbortSignal.timeout(Math.ceil((call.seconds ?? DEFAULT_SECONDS) * 1000));
   try {
     const answer = await fetch(request.url, { ...request.init, signal });
     const content = new Uint8Array(await answer.arrayBuffer());
