@@ -93,3 +93,25 @@ async def test_a_loop_of_one_account_is_shown_without_it() -> None:
     assert supervisor.failing() == {"stream": 2}
     supervisor.forget("stream:acc_1")
     assert supervisor.failing() == {"stream": 1}
+
+
+async def test_a_loop_that_is_stopped_twice_finishes_what_it_does_at_its_end() -> None:
+    started, may_finish, has_finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def finish_at_the_end() -> None:
+        try:
+            started.set()
+            await asyncio.Event().wait()
+        finally:
+            await may_finish.wait()
+            has_finished.set()
+
+    supervised = LoopSupervisor(FakeClock()).supervise("mail", finish_at_the_end)
+    await started.wait()
+    supervised.cancel()
+    stopping = asyncio.create_task(supervised.stop())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    may_finish.set()
+    await stopping
+    assert has_finished.is_set()

@@ -99,6 +99,9 @@ class SupervisedLoop:
         self._begin()
 
     def cancel(self) -> None:
+        """Once: a second cancellation would interrupt what the loop still finishes."""
+        if self._is_stopped:
+            return
         self._is_stopped = True
         self._cancel_timer()
         self._task.cancel()
