@@ -1,4 +1,4 @@
-"""Takes the examples of the reference from a run of docs/api.md: what was asked, and what was answered.
+"""Takes the examples of the reference, requests and answers, from a run of docs/api.md and its pages.
 
 What differs from run to run (ids, moments, secrets, sizes) is replaced, so that two runs give the same.
 """
@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, urlsplit
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Router
 from tests.recording_proxy import Exchange, recording
-from tests.test_docs import ROOT, blocks, desk, has_curl
+from tests.test_docs import API, ROOT, blocks, desk, has_curl
 from tools.generate.description import load
 
 PLACE = ROOT / "tools" / "generate" / "examples.json"
-GUIDE = ROOT / "docs" / "api.md"
+GUIDE = [block for page in API for block in blocks(page, "sh")]
 
 MOMENT, DAY = "2026-11-14T10:05:00.000Z", "2026-11-14"
 TEXTS = (
@@ -82,10 +82,10 @@ def record(folder: Path) -> dict[str, Any]:
         desk(folder, has_curl()) as reader,
         recording(int(reader.ports["http"])) as (port, exchanges),
     ):
-        script = "\n".join(blocks(GUIDE, "sh"))
+        script = "\n".join(GUIDE)
         done = reader.run(script.replace("URL=http://127.0.0.1:8025", f"URL=http://127.0.0.1:{port}"))
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        done = reader.run("\n".join(block for block in blocks(GUIDE, "sh") if not only_reads(block)))
+        done = reader.run("\n".join(block for block in GUIDE if not only_reads(block)))
         assert done.returncode == 0, f"once more, as a reader may: {done.stdout}\n{done.stderr}"
     return examples(exchanges)
 

@@ -33,7 +33,9 @@ from tests.warm_start import Process
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "postroom"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+PAGES = sorted({*(ROOT / "docs").rglob("*.md")} - {*RECORDS})
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 TOKEN = "pr_the_key_that_make_run_printed"  # as the documents write it
 Start = Callable[[Path, dict[str, str], IO[str]], Process]
 WRITTEN_PORTS = {"http": "8025", "smtp": "2525", "endpoint": "8026"}
@@ -195,8 +197,9 @@ FOR_NEWCOMERS = [
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("quickstart", "mcp", "http", "dns")),
 ]
-# The guide to the interface is run in tests/test_generated.py, which keeps what it was answered.
-RUN_ELSEWHERE = [*FOR_NEWCOMERS, ROOT / "docs" / "api.md"]
+# The pages of the API are run in tests/test_generated.py, which keeps what they were answered.
+API = [ROOT / "docs" / name for name in ["api.md", *re.findall(r"\]\((api/\w+\.md)\)", read("docs/api.md"))]]
+RUN_ELSEWHERE = [*FOR_NEWCOMERS, *API]
 FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in RUN_ELSEWHERE]
 
 
@@ -273,20 +276,20 @@ def words_of(command: str) -> list[str]:
     return [re.sub(r"(?<=127.0.0.1:)\d+", "", word) for word in words]
 
 
-def sections(document: str) -> dict[str, str]:
-    """What stands below each heading of the third level."""
-    _, *parts = re.split(r"^### ", read(document), flags=re.MULTILINE)
-    return {part.partition("\n")[0]: re.split(r"^## ", part, flags=re.MULTILINE)[0] for part in parts}
+def sections_of_the_api() -> dict[str, str]:
+    """What stands below each heading of the third level, on all its pages."""
+    _, *parts = re.split(r"^### ", "".join(page.read_text() for page in API), flags=re.MULTILINE)
+    return {part.partition("\n")[0]: re.split(r"^##? ", part, flags=re.MULTILINE)[0] for part in parts}
 
 
 def test_every_route_is_documented_with_an_example_and_no_other() -> None:
-    documented = {name: text for name, text in sections("docs/api.md").items() if re.match(r"[A-Z]+ /", name)}
+    documented = {name: text for name, text in sections_of_the_api().items() if re.match(r"[A-Z]+ /", name)}
     assert set(documented) == {f"{route.method} {route.path}" for route in ROUTES}
     assert [name for name, text in documented.items() if "```sh\n" not in text] == []
 
 
 def test_the_routes_that_need_an_accounts_key_say_so() -> None:
-    documented = sections("docs/api.md")
+    documented = sections_of_the_api()
     marked = {name for name, text in documented.items() if "Account key only" in " ".join(text.split())}
     assert marked == {f"{route.method} {route.path}" for route in ROUTES if route.scope == ACCOUNT}
 
@@ -372,9 +375,18 @@ def test_every_measurement_that_is_named_exists(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    follow_links(document)
+
+
+def test_every_link_of_a_decision_leads_to_a_file_and_a_heading() -> None:
+    for document in RECORDS:
+        follow_links(document)
+
+
+def follow_links(document: Path) -> None:
     for target, _, heading in (link.partition("#") for link in links(document)):
         led_to = document.parent / target if target else document
-        assert led_to.is_file(), f"{target} is missing"
+        assert led_to.is_file(), f"{document.name}: {target} is missing"
         assert not heading or heading in anchors(led_to), f"{target} has no heading #{heading}"
 
 
@@ -421,11 +433,19 @@ def find(dotted: str) -> object:
 
 
 def test_every_page_is_in_the_table_of_the_site() -> None:
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
-    assert set(re.findall(r"[\w-]+\.md", read("mkdocs.yml").partition("nav:\n  -")[2])) == pages
-    assert set(re.findall(r"\((\S+\.md)\)", read("docs/index.md"))) == pages - {"index.md"}
+    pages = {str(path.relative_to(ROOT / "docs")) for path in PAGES}
+    assert set(re.findall(r"[\w/-]+\.md", read("mkdocs.yml").partition("nav:\n  -")[2])) == pages
+    assert {page for page in pages if "/" not in page} - {"index.md"} == set(
+        re.findall(r"\((\S+\.md)\)", read("docs/index.md"))
+    )
 
 
-def test_every_decision_has_a_date_and_a_title() -> None:
-    _, *paragraphs = [text for text in read("docs/decisions.md").split("\n\n") if not text.startswith("#")]
-    assert [text[:40] for text in paragraphs if not re.match(r"\*\*\d{4}-\d\d-\d\d: [^*]+\.\*\*", text)] == []
+def test_a_decision_is_a_record_of_its_own_with_title_and_date_and_is_short() -> None:
+    head = re.compile(r"# [^\n]+\n\n(\d{4}-\d\d-\d\d)(?: · superseded by \[[^\]]+\]\(\S+\.md\))?\n\n")
+    wrong = {
+        path.name
+        for path in RECORDS
+        if not (found := head.match(path.read_text())) or path.name[:10] != found[1]
+    }
+    assert wrong == set(), "docs/decisions.md says what a record looks like"
+    assert {path.name: words for path in RECORDS if (words := len(path.read_text().split())) > 260} == {}

@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "postroom"
 TEXTS = {
     "an error": errors.PayloadTooLarge.__doc__ or "",
     "the guide for agents": (SOURCE / "web" / "llms.txt").read_text(),
-    "the guide for people": (ROOT / "docs" / "api.md").read_text(),
+    "the guide for people": (ROOT / "docs" / "api" / "drafts.md").read_text(),
 }
 IN_TOTAL = f"{limits.ATTACHMENTS_BYTES // limits.MEGABYTE} MB"
 # Bounds of the fields of requests that no other place repeats may be plain numbers; these may not.

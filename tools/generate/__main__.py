@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.generate import (
+    decisions,
     description,
     python_calls,
     python_commands,
@@ -27,6 +28,7 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/calls/methods.py": python_methods.methods,
     f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
+    "docs/decisions.md": decisions.decisions,
     f"{TYPESCRIPT}/types.ts": typescript.types,
     f"{TYPESCRIPT}/errors.ts": typescript.errors,
     f"{TYPESCRIPT}/operations.ts": typescript.operations,

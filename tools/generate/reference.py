@@ -14,8 +14,8 @@ INTRODUCTION = """\
 # Reference
 
 Every operation: what it takes, an example of a request and its answer, and the errors that it may end with.
-The examples are of a run of [the guide](api.md), with ids, moments and secrets replaced; of a list they
-show one item. The guide explains what all operations share: keys, permissions, pages.
+The examples come from a run of the [API pages](api.md), with ids, times and secrets replaced. A list shows
+one item. The API pages explain what all operations share: keys, permissions and lists.
 """
 SCOPES = {
     "account": "Key of the account only",
