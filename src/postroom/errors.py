@@ -25,15 +25,6 @@ class ApiError(Exception):
         return {"error": self.code, "message": self.message, **self.extras}
 
 
-class OauthError(Exception):
-    """A program's request to sign in was refused; `oauth` is the word of RFC 6749 for it."""
-
-    def __init__(self, message: str, *, oauth: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.oauth = oauth
-
-
 class BadRequest(ApiError):
     """Malformed JSON, a missing or wrong field or query value, not HTTP."""
 
@@ -170,6 +161,12 @@ class FirstAccountStays(ApiError):
     """The first account cannot be deleted (only the command answers this)."""
 
     status, code = 409, "first_account"
+
+
+class LegalHold(ApiError):
+    """A legal hold on the inbox or the thread keeps what is to be deleted."""
+
+    status, code = 409, "legal_hold"
 
 
 class PodNotEmpty(ApiError):

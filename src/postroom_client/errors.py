@@ -171,6 +171,12 @@ class LastOwner(PostroomError):
     code, status = "last_owner", 409
 
 
+class LegalHold(PostroomError):
+    """A legal hold on the inbox or the thread keeps what is to be deleted."""
+
+    code, status = "legal_hold", 409
+
+
 class NameTaken(PostroomError):
     """Another account has this name."""
 

@@ -1053,6 +1053,7 @@ class Thread(Struct, rename="camel", frozen=True):
     snoozed_until: datetime | None = None
     is_done: bool = False
     awaiting: Awaiting | None = None
+    legal_hold: bool = False
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):
@@ -1217,6 +1218,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     external_address: str | None = None
     catch_all: bool = False
     subdomains: bool = False
+    legal_hold: bool = False
     client_id: str | None = None
     junk: JunkRules | None = None
     webhook_secret: str | None = None

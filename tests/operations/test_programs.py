@@ -9,6 +9,7 @@ from postroom.accounts import keys, pods
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.oauth import device_codes, grants, oauth_clients
 from postroom.accounts.oauth.grants import Allowed, Tokens
+from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.accounts.people import users
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY
@@ -17,7 +18,6 @@ from postroom.errors import (
     BadRequest,
     Forbidden,
     NotFound,
-    OauthError,
     RateLimitExceeded,
     Unauthorized,
 )

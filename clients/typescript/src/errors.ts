@@ -83,6 +83,9 @@ export class LastKey extends PostroomError {}
 /** An account must keep an owner who can sign in. */
 export class LastOwner extends PostroomError {}
 
+/** A legal hold on the inbox or the thread keeps what is to be deleted. */
+export class LegalHold extends PostroomError {}
+
 /** Another account has this name. */
 export class NameTaken extends PostroomError {}
 
@@ -222,6 +225,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   first_account: FirstAccountStays,
   last_key: LastKey,
   last_owner: LastOwner,
+  legal_hold: LegalHold,
   name_taken: NameTaken,
   not_held: NotHeld,
   not_organizer: NotOrganizer,

@@ -1054,6 +1054,7 @@ export interface Thread {
   snoozedUntil: string | null;
   isDone: boolean;
   awaiting: Awaiting | null;
+  legalHold: boolean;
 }
 
 /** How mail to one organization fared. */
@@ -1217,6 +1218,7 @@ export interface Inbox {
   externalAddress: string | null;
   catchAll: boolean;
   subdomains: boolean;
+  legalHold: boolean;
   clientId: string | null;
   junk: JunkRules | null;
   webhookSecret?: string;
@@ -1461,6 +1463,8 @@ export interface InboxChange {
   /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
   subdomains?: boolean;
   junk?: JunkRules | null;
+  /** true: nothing in it is deleted, erased or expired until this is false again. */
+  legalHold?: boolean;
 }
 
 export interface NewAlias {
@@ -1600,6 +1604,8 @@ export interface ThreadChange {
   isDone?: boolean;
   /** Expects an answer by then; null ends it, with its follow-ups. */
   expectReplyBy?: string | ReplyWithin | null;
+  /** true: nothing in it is deleted, erased or expired until this is false again. Needs manage. */
+  legalHold?: boolean;
 }
 
 export interface NewNote {

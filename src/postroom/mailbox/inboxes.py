@@ -21,8 +21,7 @@ from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
 from postroom_mail.mime.address import mailbox_of
 
-NEWEST_WITH_MAIL = 1_000
-ADDRESSES = 100  # of one request that are looked up
+NEWEST_WITH_MAIL, ADDRESSES = 1_000, 100  # of inboxes; of one request that are looked up
 UNKNOWN = f"{ids.INBOX}_{'0' * 32}"  # what an address names that belongs to no inbox
 MAILBOX_NAME = rf"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{{1,{MAILBOX_NAME_CHARACTERS - 2}}}[a-z0-9]$"
 MetadataValue = str | int | float | bool
@@ -62,6 +61,7 @@ class Inbox(Struct, frozen=True):
     catch_all: int = 0  # takes mail to every address of its domain that nobody has
     subdomains: int = 0  # takes mail to its name at every subdomain of its domain
     junk: str | None = None
+    legal_hold: int = 0
 
     @property
     def known_as(self) -> str:

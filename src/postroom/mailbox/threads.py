@@ -51,6 +51,7 @@ class Thread(Struct, frozen=True):
     awaiting_from: str | None = None
     awaiting_message: str | None = None
     is_overdue: bool = False
+    legal_hold: bool = False
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -75,6 +76,7 @@ class Thread(Struct, frozen=True):
             row["awaiting_from"],
             row["awaiting_message"],
             bool(row["is_overdue"]),
+            bool(row["legal_hold"]),
         )
 
 

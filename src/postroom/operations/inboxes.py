@@ -19,7 +19,7 @@ from postroom.events import webhooks
 from postroom.external_mailboxes import address_uses, connections
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
 from postroom.limits import INBOX_METADATA_ENTRIES, NAME_CHARACTERS, PAGE
-from postroom.mailbox import inboxes, keyset_listing
+from postroom.mailbox import inboxes, keyset_listing, legal_holds
 from postroom.operations import client_ids
 from postroom.operations.addresses import CatchAll, Subdomains, may_take_reserved, with_others
 from postroom.operations.client_ids import AlreadyThere, OwnId
@@ -59,6 +59,11 @@ WithCanary = Annotated[
     Meta(description="Shows the agent a secret token; a send that contains it is held (canary)."),
 ]
 
+WithLegalHold = Annotated[
+    bool,
+    Meta(description="true: nothing in it is deleted, erased or expired until this is false again."),
+]
+
 AllowReserved = Annotated[
     bool,
     Meta(
@@ -96,6 +101,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     catch_all: CatchAll | UnsetType = UNSET
     subdomains: Subdomains | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    legal_hold: WithLegalHold | UnsetType = UNSET
 
 
 class InboxQuery(Struct, frozen=True):
@@ -121,6 +127,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     external_address: str | None
     catch_all: bool
     subdomains: bool
+    legal_hold: bool
     client_id: str | None = None
     junk: JunkRules | None = None
     webhook_secret: str | UnsetType = UNSET
@@ -136,6 +143,7 @@ class Inbox(Struct, rename="camel", frozen=True):
             canary=inbox.canary is not None,
             catch_all=bool(inbox.catch_all),
             subdomains=bool(inbox.subdomains),
+            legal_hold=bool(inbox.legal_hold),
             junk=junk.decode(inbox.junk),
             webhook_secret=webhook_secret,
         )
@@ -209,6 +217,10 @@ def change_inbox(
 ) -> Inbox:
     """Change an inbox; null clears a field"""
     before, changed = inbox, inbox
+    if body.legal_hold is not UNSET:
+        inboxes.lock(tx, inbox.id)  # a deletion under way sees the hold, or ends before it
+        legal_holds.put(tx, legal_holds.INBOX, inbox.id, body.legal_hold)
+        changed = replace(changed, legal_hold=int(body.legal_hold))
     if body.display_name is not UNSET:
         changed = replace(changed, display_name=body.display_name)
     changed = bind(changed, body, limits.in_force(config, caller.account_limits))
@@ -291,6 +303,7 @@ def change_webhook(
 
 def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
     """Delete an inbox and all its mail"""
+    legal_holds.require_all_free(tx, inboxes.lock(tx, inboxes.get(tx, caller.scope, inbox_id).id))
     inbox = inboxes.remove(tx, caller.scope, inbox_id, now)
     connections.remove_of_inbox(tx, inbox.id)
     audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.scope, before=Inbox.of(inbox))

@@ -15,7 +15,7 @@ from postroom.events.announce import announce_notice
 from postroom.events.kinds import THREAD_NOTED
 from postroom.fields import PageQuery, Timestamp, show_item
 from postroom.limits import THREAD_NOTE_CHARACTERS
-from postroom.mailbox import notes, threads
+from postroom.mailbox import inboxes, legal_holds, notes, threads
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 
@@ -72,6 +72,7 @@ def delete_note(tx: Tx, caller: Caller, thread_id: str, note_id: str, now: int) 
     note = notes.get(tx, thread, note_id)
     if note.author.id != caller.actor.id and MANAGE not in caller.permissions:
         raise Forbidden("Somebody else wrote this note. Deleting it needs the permission manage.")
+    legal_holds.require_free(tx, inboxes.lock(tx, thread.inbox_id), [thread.id])
     notes.remove(tx, note)
     before = {"id": note.id}
     audit.record_by(tx, caller, "note.deleted", thread.id, now, within=scope_of(thread), before=before)

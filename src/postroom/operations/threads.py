@@ -4,15 +4,26 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import MANAGING, require_any
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, Timestamp, Truncated, iso
-from postroom.mailbox import inboxes, labels, message_json, messages, related, thread_digests, threads
+from postroom.mailbox import (
+    inboxes,
+    labels,
+    legal_holds,
+    message_json,
+    messages,
+    related,
+    thread_digests,
+    threads,
+)
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags
 from postroom.mailbox.follow_ups import Awaiting, show_awaiting
@@ -89,16 +100,28 @@ class ThreadChange(Struct, frozen=True):
         | None
     ) = field(default=UNSET, name="expectReplyBy")
 
+    legal_hold: (
+        Annotated[
+            bool,
+            Meta(
+                description="true: nothing in it is deleted, erased or expired until this is false again."
+                " Needs manage."
+            ),
+        ]
+        | UnsetType
+    ) = field(default=UNSET, name="legalHold")
+
     @property
     def flag(self) -> bool | None:
         """None if only other things are changed: the flag stays."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
         if flag is not UNSET:
             return flag
-        given = (self.assignee_id, self.snoozed_until, self.is_done, self.expect_reply_by)
+        given = (self.assignee_id, self.snoozed_until, self.is_done, self.expect_reply_by, self.legal_hold)
         if not self.add_labels and not self.remove_labels and all(each is UNSET for each in given):
             raise BadRequest(
-                "Nothing to change: send is_read, labels, assigneeId, snoozedUntil, isDone or expectReplyBy.",
+                "Nothing to change: send is_read, labels, assigneeId, snoozedUntil, isDone, expectReplyBy or"
+                " legalHold.",
                 field="is_read",
             )
         return None
@@ -146,6 +169,7 @@ class Thread(Struct, rename="camel", frozen=True):
     snoozed_until: Timestamp | None
     is_done: bool
     awaiting: Awaiting | None
+    legal_hold: bool
 
     @classmethod
     def of(
@@ -173,6 +197,7 @@ class Thread(Struct, rename="camel", frozen=True):
             snoozed_until=iso(thread.snoozed_until),
             is_done=thread.state == DONE,
             awaiting=show_awaiting(thread),
+            legal_hold=thread.legal_hold,
         )
 
 
@@ -232,6 +257,8 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str) -> Thread:
 
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, now: int) -> ChangedThread:
     """Change a thread: read flag, labels, assignee, snoozed, done"""
+    if body.legal_hold is not UNSET:
+        require_any(caller.permissions, MANAGING)
     thread = threads.get(tx, caller.scope, thread_id)
     if (flag := body.flag) is not None:
         labels.record_read(tx, thread, flag, now)
@@ -242,8 +269,18 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
     thread = assignments.change(tx, caller, thread, body.assignee_id, body.snoozed_until, body.is_done, now)
     if body.expect_reply_by is not UNSET:
         thread = follow_ups.expect_answer(tx, caller, thread, body.expect_reply_by, now)
+    if body.legal_hold is not UNSET and body.legal_hold != thread.legal_hold:
+        thread = put_hold(tx, caller, thread, body.legal_hold, now)
     digest = thread_digests.of_threads(tx, [thread])[thread.id]
     return ChangedThread.of(thread, digest, changed, related.list_of_thread(tx, thread.id))
+
+
+def put_hold(tx: Tx, caller: Caller, thread: threads.Thread, is_held: bool, now: int) -> threads.Thread:
+    where = inboxes.lock(tx, thread.inbox_id).scope  # a deletion under way sees the hold, or ends before it
+    legal_holds.put(tx, legal_holds.THREAD, thread.id, is_held)
+    before, after = ({"legalHold": each} for each in (not is_held, is_held))
+    audit.record_by(tx, caller, "thread.legal_hold", thread.id, now, within=where, before=before, after=after)
+    return replace(thread, legal_hold=is_held)
 
 
 def list_thread_messages(

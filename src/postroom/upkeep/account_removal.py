@@ -5,7 +5,7 @@ from postroom.accounts import accounts
 from postroom.accounts.accounts import Account
 from postroom.accounts.scope import Scope
 from postroom.errors import FirstAccountStays
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, legal_holds
 from postroom.storage.database import Tx
 from postroom.upkeep.inbox_removal import OF_A_SCOPE
 
@@ -62,6 +62,7 @@ def close(tx: Tx, account: Account, now: int) -> None:
         now=now,
         id=account.id,
     )
+    legal_holds.require_free_account(tx, account.id)
     log.get().info("an account is deleted", account=account.id)
 
 

@@ -1,10 +1,12 @@
 """Deletes messages and threads with their deliveries, holds and files, and corrects the counters."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from postroom.accounts.scope import Scope
-from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
+from postroom.errors import LegalHold
+from postroom.mailbox import inboxes, labels, legal_holds, messages, raw_mails, related, threads, usage
 from postroom.mailbox.folders import uid_map
 from postroom.mailbox.messages import BLOCKED, COUNTED_AS, INBOUND, JUNK, OUTBOUND
 from postroom.mailbox.search import removals
@@ -57,21 +59,22 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Messages, draft files and uploads whose bytes were in a lost blob."""
+    """Messages without a legal hold, draft files and uploads whose bytes were in a lost blob."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
         blob=blob,
     )
     for row in rows:
-        _remove_all(tx, row["inbox_id"], row["thread_id"], [row["id"]], now)
+        with contextlib.suppress(LegalHold):  # its text is still there
+            _remove_all(tx, row["inbox_id"], row["thread_id"], [row["id"]], now)
     tx.run("delete from draft_files where blob = :blob", blob=blob)
     tx.run("delete from file_links where blob = :blob", blob=blob)
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
     """Locks the inbox first, in the order that all storing of mail uses. Events stay."""
-    inboxes.lock(tx, inbox_id)
+    legal_holds.require_free(tx, inboxes.lock(tx, inbox_id), [thread_id] if thread_id else [])
     gone, size_bytes = _count(tx, message_ids)
     _detach_webhooks(tx, message_ids)
     blobs = erase_all(tx, message_ids)

@@ -100,6 +100,7 @@ OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
 LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached)
 URL = (errors.InvalidWebhookUrl,)
 CHANGED_INBOX = (*URL, *RULES, errors.CatchAllTaken)
+HELD = (errors.LegalHold,)
 NO_WEBHOOK = (errors.NoWebhookUrl,)
 WITHHELD = (errors.Infected,)
 DOWNLOAD = (errors.InvalidSignature, *WITHHELD)
@@ -144,7 +145,7 @@ ROUTES = (
     get("/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     get(INBOX, inboxes.get_inbox, SCOPED, READING),
     patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, CHANGED_INBOX, **CHECKED),
-    delete(INBOX, inboxes.delete_inbox, POD, MANAGING, 204),
+    delete(INBOX, inboxes.delete_inbox, POD, MANAGING, 204, HELD),
     post(f"{INBOX}/aliases", addresses.create_alias, POD, MANAGING, 201, NEW_ALIAS),
     get(f"{INBOX}/aliases", addresses.list_aliases, SCOPED, READING),
     delete(f"{INBOX}/aliases/{{address}}", addresses.delete_alias, POD, MANAGING, 204),
@@ -194,10 +195,10 @@ ROUTES = (
     get("/v1/usage", usage.get_usage, SCOPED, READING, seconds=10.0),
     get("/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
     patch("/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
-    delete("/v1/threads/{thread_id}", downloads.delete_thread, POD, MANAGING, 204),
+    delete("/v1/threads/{thread_id}", downloads.delete_thread, POD, MANAGING, 204, HELD),
     post("/v1/threads/{thread_id}/notes", notes.create_note, SCOPED, READING, 201),
     get("/v1/threads/{thread_id}/notes", notes.list_notes, SCOPED, READING),
-    delete("/v1/threads/{thread_id}/notes/{note_id}", notes.delete_note, SCOPED, READING, 204),
+    delete("/v1/threads/{thread_id}/notes/{note_id}", notes.delete_note, SCOPED, READING, 204, HELD),
     get("/v1/contacts", contacts.list_contacts, SCOPED, READING),
     get("/v1/contacts/{address}", contacts.get_contact, SCOPED, READING),
     get("/v1/threads/{thread_id}/follow-ups", follow_ups.list_follow_ups, SCOPED, READING),
@@ -211,7 +212,7 @@ ROUTES = (
     ),
     get("/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
     get(MESSAGE, decision_waiting.get_message, SCOPED, READING),
-    delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
+    delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, HELD, after=remove_blobs),
     get(f"{MESSAGE}/raw", downloads.get_raw_message, SCOPED, READING),
     get(f"{MESSAGE}/receipt", receipts.get_receipt, SCOPED, READING),
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, DOWNLOAD, also=(302,)),

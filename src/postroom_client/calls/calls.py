@@ -175,13 +175,14 @@ def update_inbox(
     catch_all: bool | None = None,
     subdomains: bool | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    legal_hold: bool | None = None,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "inboxes", inbox_id),
         decoded(Inbox),
-        json=given(canary=canary, catchAll=catch_all, subdomains=subdomains)
+        json=given(canary=canary, catchAll=catch_all, subdomains=subdomains, legalHold=legal_hold)
         | changes(
             displayName=display_name,
             webhookUrl=webhook_url,
@@ -693,6 +694,7 @@ def update_thread(
     snoozed_until: datetime | str | UnsetType | None = UNSET,
     is_done: bool | None = None,
     expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+    legal_hold: bool | None = None,
 ) -> Call[Thread]:
     """Change a thread: read flag, labels, assignee, snoozed, done."""
     return Call(
@@ -704,6 +706,7 @@ def update_thread(
             addLabels=repeated(add_labels) or None,
             removeLabels=repeated(remove_labels) or None,
             isDone=is_done,
+            legalHold=legal_hold,
         )
         | changes(assigneeId=assignee_id, snoozedUntil=moment(snoozed_until), expectReplyBy=expect_reply_by),
     )

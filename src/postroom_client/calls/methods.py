@@ -166,6 +166,7 @@ class BlockingMethods(Protocol):
         catch_all: bool | None = None,
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return self.run(
@@ -181,6 +182,7 @@ class BlockingMethods(Protocol):
                 catch_all=catch_all,
                 subdomains=subdomains,
                 junk=junk,
+                legal_hold=legal_hold,
             )
         )
 
@@ -683,6 +685,7 @@ class BlockingMethods(Protocol):
         snoozed_until: datetime | str | UnsetType | None = UNSET,
         is_done: bool | None = None,
         expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        legal_hold: bool | None = None,
     ) -> Thread:
         """Change a thread: read flag, labels, assignee, snoozed, done."""
         return self.run(
@@ -695,6 +698,7 @@ class BlockingMethods(Protocol):
                 snoozed_until=snoozed_until,
                 is_done=is_done,
                 expect_reply_by=expect_reply_by,
+                legal_hold=legal_hold,
             )
         )
 
@@ -2330,6 +2334,7 @@ class AwaitedMethods(Protocol):
         catch_all: bool | None = None,
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return await self.run(
@@ -2345,6 +2350,7 @@ class AwaitedMethods(Protocol):
                 catch_all=catch_all,
                 subdomains=subdomains,
                 junk=junk,
+                legal_hold=legal_hold,
             )
         )
 
@@ -2851,6 +2857,7 @@ class AwaitedMethods(Protocol):
         snoozed_until: datetime | str | UnsetType | None = UNSET,
         is_done: bool | None = None,
         expect_reply_by: ReplyWithin | Mapping[str, Any] | str | UnsetType | None = UNSET,
+        legal_hold: bool | None = None,
     ) -> Thread:
         """Change a thread: read flag, labels, assignee, snoozed, done."""
         return await self.run(
@@ -2863,6 +2870,7 @@ class AwaitedMethods(Protocol):
                 snoozed_until=snoozed_until,
                 is_done=is_done,
                 expect_reply_by=expect_reply_by,
+                legal_hold=legal_hold,
             )
         )
 

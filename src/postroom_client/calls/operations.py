@@ -106,6 +106,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "switch",
             help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
         ),
+        Parameter(
+            "legal_hold",
+            "switch",
+            help="true: nothing in it is deleted, erased or expired until this is false again.",
+        ),
     ),
     "delete_inbox": (Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),),
     "create_alias": (
@@ -447,6 +452,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="Expects an answer by then; null ends it, with its follow-ups.",
             clears=True,
+        ),
+        Parameter(
+            "legal_hold",
+            "switch",
+            help="true: nothing in it is deleted, erased or expired until this is false again. Needs manage.",
         ),
     ),
     "delete_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key, hash_token
+from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, SECOND
-from postroom.errors import OauthError
 from postroom.storage.database import Row, Tx, insert
 
 CODE_LIFETIME = 60 * SECOND

@@ -12,12 +12,13 @@ from postroom.accounts.oauth import device_codes, grants, oauth_clients
 from postroom.accounts.oauth.device_codes import DeviceCode
 from postroom.accounts.oauth.grants import ACCESS_LIFETIME, LEVELS, Allowed, Tokens
 from postroom.accounts.oauth.oauth_clients import OauthClient
+from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.accounts.people import users
 from postroom.accounts.permissions import ALL, OF_AN_INBOX, READ
 from postroom.accounts.scope import Scope
 from postroom.clock import SECOND
 from postroom.config import Config
-from postroom.errors import BadRequest, Forbidden, NotFound, OauthError
+from postroom.errors import BadRequest, Forbidden, NotFound
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 

@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts.oauth import device_codes
+from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.clock import SECOND
 from postroom.config import Config
-from postroom.errors import BadRequest, MethodNotAllowed, OauthError, UnsupportedMediaType
+from postroom.errors import BadRequest, MethodNotAllowed, UnsupportedMediaType
 from postroom.operations.people import oauth_programs
 from postroom.operations.people.oauth_programs import Asked
 from postroom.resources import Resources

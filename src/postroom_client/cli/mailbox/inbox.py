@@ -51,6 +51,8 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
     ]
     if inbox.catch_all or inbox.subdomains:
         pairs.append(("takes also", "every address" if inbox.catch_all else "its name at all subdomains"))
+    if inbox.legal_hold:
+        pairs.append(("legal hold", "yes"))
     if inbox.webhook_url:
         pairs.append(("webhook", inbox.webhook_url))
     if inbox.webhook_secret:

@@ -97,6 +97,7 @@ def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs += [("verdict", _warning(thread))] if _warning(thread) else []
     pairs += [("assignee", thread.assignee_id)] if thread.assignee_id else []
     pairs += [("awaiting", f"until {thread.awaiting.until}")] if thread.awaiting else []
+    pairs += [("legal hold", "yes")] if thread.legal_hold else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))

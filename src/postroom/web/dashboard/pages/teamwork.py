@@ -49,6 +49,10 @@ class SnoozeForm(Struct, rename="camel", frozen=True):
     until_utc: str = ""
 
 
+class LegalHoldForm(Struct, rename="camel", frozen=True):
+    is_held: bool = False
+
+
 class NoteForm(Struct, frozen=True):
     body: str = ""
 
@@ -105,6 +109,12 @@ async def reopen(context: PageContext, thread_id: str) -> Response:
     change = ThreadChange(is_done=False, snoozed_until=None)
     await context.run(change_thread, thread_id=thread_id, body=change)
     return back(context, thread_id, "Open again.")
+
+
+async def hold(context: PageContext, thread_id: str, body: LegalHoldForm) -> Response:
+    await context.run(change_thread, thread_id=thread_id, body=ThreadChange(legal_hold=body.is_held))
+    said = "Held. Nothing in this thread is deleted." if body.is_held else "The legal hold is lifted."
+    return back(context, thread_id, said)
 
 
 async def add_note(context: PageContext, thread_id: str, body: NoteForm) -> Response:

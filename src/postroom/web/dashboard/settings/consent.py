@@ -7,8 +7,9 @@ from msgspec import Struct, structs
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts.oauth import device_codes
+from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.config import Config
-from postroom.errors import BadRequest, OauthError
+from postroom.errors import BadRequest
 from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.operations.people import client_documents, oauth_programs
 from postroom.operations.people.oauth_programs import Asked, Choice

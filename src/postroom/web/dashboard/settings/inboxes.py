@@ -17,6 +17,7 @@ from postroom.web import client_configuration
 from postroom.web.api import webhooks as api_webhooks
 from postroom.web.dashboard.display.plots import draw_qr_code
 from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.pages.teamwork import LegalHoldForm
 from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
@@ -165,6 +166,13 @@ async def pause(context: PageContext, inbox_id: str) -> Response:
 async def resume(context: PageContext, inbox_id: str) -> Response:
     await context.run(holds.delete_pause, query=fields.ScopeFilter(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Resumed. Mail that nothing else holds is sent now.")
+
+
+async def hold(context: PageContext, inbox_id: str, body: LegalHoldForm) -> Response:
+    change = operations.InboxChange(legal_hold=body.is_held)
+    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
+    said = "Held. Nothing in this inbox is deleted." if body.is_held else "The legal hold is lifted."
+    return go(f"{PATH}/{inbox_id}", said)
 
 
 async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Response:

@@ -1,0 +1,59 @@
+"""Legal holds: what an inbox or a thread keeps until somebody lifts the hold, whoever wants to delete it."""
+
+from collections.abc import Iterable
+
+from postroom.errors import LegalHold
+from postroom.mailbox.inboxes import Inbox
+from postroom.storage.database import Tx, all_of, update
+
+INBOX, THREAD = "inbox", "thread"
+TABLES = {INBOX: "inboxes", THREAD: "threads"}
+NOT_OF_THREAD = (
+    "not exists (select 1 from threads where threads.id = messages.thread_id and threads.legal_hold = 1)"
+)
+
+
+def put(tx: Tx, kind: str, held_id: str, is_held: bool) -> None:
+    update(tx, TABLES[kind], held_id, legal_hold=int(is_held))
+
+
+def find_held(tx: Tx, thread_ids: Iterable[str]) -> set[str]:
+    """Return those threads that have a hold of their own."""
+    rows = all_of(tx, "select id from threads where :wanted and legal_hold = 1", "id", sorted(thread_ids))
+    return {row["id"] for row in rows}
+
+
+def require_free(tx: Tx, inbox: Inbox, thread_ids: Iterable[str]) -> None:
+    """Raise LegalHold if the inbox or one of these threads is held. The inbox must be locked."""
+    if inbox.legal_hold:
+        raise LegalHold(told(INBOX, inbox.id), inboxId=inbox.id)
+    for thread_id in sorted(find_held(tx, thread_ids))[:1]:
+        raise LegalHold(told(THREAD, thread_id), threadId=thread_id)
+
+
+def require_all_free(tx: Tx, inbox: Inbox) -> None:
+    """Raise LegalHold if the inbox or any thread in it is held."""
+    require_free(tx, inbox, [])
+    held = tx.one(
+        "select id from threads where account_id = :account_id and inbox_id = :id and legal_hold = 1 limit 1",
+        account_id=inbox.account_id,
+        id=inbox.id,
+    )
+    if held is not None:
+        raise LegalHold(told(THREAD, held["id"]), threadId=held["id"])
+
+
+def require_free_account(tx: Tx, account_id: str) -> None:
+    """Raise LegalHold if any inbox or thread of the account is held."""
+    for kind, table in TABLES.items():
+        held = tx.one(
+            f"select id from {table} where account_id = :id and legal_hold = 1 limit 1", id=account_id
+        )
+        if held is not None:
+            raise LegalHold(told(kind, held["id"]), **{f"{kind}Id": held["id"]})
+
+
+def told(kind: str, held_id: str) -> str:
+    return (
+        f"The {kind} {held_id} has a legal hold: nothing in it is deleted. Set its legalHold to false first."
+    )
