@@ -19,18 +19,16 @@ GAP = "."  # takes a position at which nothing is found: no phrase spans it
 FTS5_TOKENIZER = f"ascii tokenchars '{ANYWHERE}{SUBJECT}{SENDER}{RECIPIENTS}{SCOPE}{GAP}'"
 
 MAX_READ_CHARS = 400_000
-MAX_PLACES = 16_381
-LAST_PLACE = 16_383  # shared by all words past MAX_PLACES: found, but not in phrases
+LAST_PLACE = 16_383  # shared by all words without a position of their own: found, but not in phrases
 MAX_PLACES_OF_A_TOKEN = 255
-FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot exceed any limit, and are not counted
-# Up to here the number of distinct words usually shows that none is over its limit.
-SOME_PLACES = 4 * FEW_PLACES
+# So much stays within what may be distinct: folding gives at most two characters, of four bytes, for one.
+UNCOUNTED_PLACES, UNCOUNTED_CHARS = 4_300, 20_000
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
 SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many emails
-# Positions for each part; the text of files gets the rest.
+# Positions for each part, together fewer than LAST_PLACE. A position costs about three bytes.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
-TEXT_PLACES_BESIDE_FILES = 7_000
+TEXT_PLACES, FILE_PLACES = 4_000, 4_000
 
 
 class Searchable(Struct, frozen=True):
@@ -64,6 +62,7 @@ class _Filling:
         self._entry = entry
         self._unread_chars = MAX_READ_CHARS
         self._uncounted: list[tuple[str, Sequence[str]]] = []  # marks and their words
+        self._uncounted_chars = 0
         self._counts: dict[str, Counter[str]] = {}  # by mark; 0 for a word after the last position
         self._distinct_tokens = self._distinct_bytes = 0  # of the words that are counted
         self.place_count = 0
@@ -75,8 +74,8 @@ class _Filling:
         words = _split_short(text) if len(text) <= SHORT_CHARS else tokens.split(text)
         if not words:
             return
-        room = max(0, min(limit, MAX_PLACES - self.place_count))
-        if len(words) <= room and self._are_few(words):
+        room = max(0, limit)
+        if len(words) <= room and self._fits_uncounted(words, len(text)):
             self._uncounted.append((mark, words))
             self._put(words, mark)
         else:
@@ -88,12 +87,16 @@ class _Filling:
         for part in parts:
             self.add(part, end - self.place_count, mark)
 
-    def _are_few(self, words: Sequence[str]) -> bool:
-        """Return whether none of them can exceed its limit, whatever comes before."""
+    def _fits_uncounted(self, words: Sequence[str], chars: int) -> bool:
+        """Return whether none of them can exceed a limit, whatever comes before."""
+        self._uncounted_chars += chars
         count = self.place_count + len(words)
-        if FEW_PLACES < count <= SOME_PLACES:
-            count -= len(set(words)) - 1
-        return count <= FEW_PLACES
+        if self._uncounted_chars > UNCOUNTED_CHARS or count > UNCOUNTED_PLACES:
+            return False
+        return (
+            count <= MAX_PLACES_OF_A_TOKEN
+            or self.place_count + max(Counter(words).values()) <= MAX_PLACES_OF_A_TOKEN
+        )
 
     def _put(self, words: Sequence[str], mark: str) -> None:
         beginning = self._entry.realm + mark
@@ -110,13 +113,17 @@ class _Filling:
     def _put_counted(self, placed: Sequence[str], rest: Sequence[str], mark: str) -> None:
         before, counts = self._counts.get(mark, Counter[str]()), Counter(placed)
         places_left = self._places_left(before, counts)
-        counts.update(dict.fromkeys([word for word in rest if word not in counts], 0))
-        new = [word for word in counts if word not in before]
+        behind = dict.fromkeys(rest, 0)
+        for word in behind.keys() & (counts.keys() | before.keys()):
+            del behind[word]
+        new = [*(word for word in counts if word not in before), *behind] if before else [*counts, *behind]
         refused = [] if self._take(new) else [word for word in new if not self._take([word])]
         for word in refused:
-            counts.pop(word)
+            counts.pop(word, None)
+            behind.pop(word, None)
         self._put_with_gaps(placed, places_left | dict.fromkeys(refused, 0), mark)
-        self._entry.behind.extend(self._entry.realm + mark + word for word in new if counts.get(word) == 0)
+        self._entry.behind.extend([self._entry.realm + mark + word for word in behind])
+        dict.update(counts, behind)
         self._counts[mark] = _sum(before, counts)
 
     def _places_left(self, before: Counter[str], counts: Counter[str]) -> dict[str, int]:
@@ -180,8 +187,8 @@ def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
     filling.add_all(mail.recipients, RECIPIENT_PLACES, RECIPIENTS)
     filling.add_all(mail.recipients, RECIPIENT_PLACES, ANYWHERE)
     filling.add_all(mail.filenames, FILENAME_PLACES, ANYWHERE)
-    filling.add(mail.text, TEXT_PLACES_BESIDE_FILES if any(mail.file_texts) else MAX_PLACES, ANYWHERE)
-    filling.add_all(mail.file_texts, MAX_PLACES, ANYWHERE)
+    filling.add(mail.text, TEXT_PLACES, ANYWHERE)
+    filling.add_all(mail.file_texts, FILE_PLACES, ANYWHERE)
     return entry
 
 

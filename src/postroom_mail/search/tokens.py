@@ -12,7 +12,7 @@ from operator import add
 
 from postroom_mail.languages.patterns import late
 
-VERSION = 4  # raise it whenever the same email would give other tokens: the index is then rebuilt
+VERSION = 5  # raise it whenever the same email would give other tokens: the index is then rebuilt
 MAX_TOKEN_CHARS = 64
 
 # The patterns for non-ASCII text are compiled late: most text needs none of them.
