@@ -25,7 +25,7 @@ from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
 from postroom.events import event_log
-from postroom.inward import examine
+from postroom.inward import examine, sender_checks
 from postroom.inward.journal import mail_journal
 from postroom.net.dns import Resolver
 from postroom.processes import loading
@@ -95,7 +95,9 @@ postgres_connections.connect = kept_connections.connect
 lengthen_limits()
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 mail_journal.PRESENT_SECONDS = 60.0  # with the 250 a mail is in its inbox
-examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
+examine.DEADLINE_SECONDS = sender_checks.JUDGE_SECONDS = messages.PREVIEW_SECONDS = (
+    60.0  # files are read, if late
+)
 # What a server in the test process does now and then by itself, it does when a test says so, and not after
 # five seconds, as servers that are processes do.
 leader_leases.FIRST_SECONDS = integrity.FIRST_SECONDS = 3600.0

@@ -17,12 +17,13 @@ from postroom.inward.journal.aside import take_up
 from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
 from postroom.inward.journal.turns import FairReader
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
+from postroom.inward.refusals import Refusals
 from postroom.net.certificate import Certificate
 from postroom.net.proxies import Proxies
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.smtp.backend import MailIntake
-from postroom.smtp.intake import DatabaseIntake, JournalIntake
+from postroom.smtp.intake import DatabaseIntake, JournalIntake, RefusingIntake
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
 from postroom.smtp.recipient_directory import DatabaseDirectory
@@ -79,6 +80,7 @@ async def start_mail_intake(
         journal = await stack.enter_async_context(running_journal(resources, folder, reader))
         large = DatabaseIntake(resources, FairReader(reader, journal.turns))
         intake = JournalIntake(journal, large, config.domain, resources.now)
+    intake = RefusingIntake(intake, Refusals(resources).find, config.domain, resources.now)
     smtp = SmtpServer(directory, intake, limits, spool, certificate.context, proxies=proxies)
     await pools.ONCE.run(warm_up)
     await start_smtp(smtp, config.smtp)

@@ -12,7 +12,8 @@ from postroom_client.result_types import Page as Page
 
 class JunkRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists,
-    threads and searches. `reject` is the same as `folder`: nothing is refused in SMTP yet.
+    threads and searches. `reject` also refuses email in SMTP from `reject_threshold` on, if all
+    its recipients here do.
     """
 
     action: str = "mark"
@@ -419,6 +420,8 @@ class Verdicts(Struct, frozen=True):
     domain: str = ""
     arc: str | None = None
     policy: str | None = None
+    disposition: str | None = None
+    override: str | None = None
 
 
 class FollowUp(Struct, rename="camel", frozen=True):

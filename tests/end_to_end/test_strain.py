@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from websockets.asyncio.client import connect
 
-from postroom.inward import examine
+from postroom.inward import sender_checks
 from postroom.inward.journal.mail_journal import FEW
 from postroom.net.dns import Resolver
 from postroom.processes import loop_supervisor
@@ -68,7 +68,9 @@ async def test_every_loop_that_is_killed_comes_back_and_works(server: Server) ->
 async def test_large_mail_flows_while_no_name_is_resolved(
     database_url: str, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examine, "JUDGE_SECONDS", PATIENCE_SECONDS)  # no name is given up while mail comes
+    monkeypatch.setattr(
+        sender_checks, "JUDGE_SECONDS", PATIENCE_SECONDS
+    )  # no name is given up while mail comes
     silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     silent.bind(("127.0.0.1", 0))
     resolver = Resolver([f"127.0.0.1:{silent.getsockname()[1]}"], deadline_seconds=PATIENCE_SECONDS)

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from msgspec import structs
 
 from postroom.accounts.rules.junk import JunkRules
 from postroom.config import ConfigError, load
@@ -118,12 +119,11 @@ def test_a_policy_that_fails_is_obeyed_only_if_the_operator_wants_it() -> None:
     known = Standing(is_known=True, exempt="correspondent")
     marked = weigh(Evidence(-5.0), failed, known, JunkRules())
     assert not marked.is_junk
-    obeyed = weigh(Evidence(-5.0, obeys_dmarc=True), failed, known, JunkRules())
+    asked = structs.replace(failed, disposition="quarantine")
+    obeyed = weigh(Evidence(-5.0), asked, known, JunkRules())
     assert obeyed.is_junk
     assert "dmarc_reject" in [each.name for each in obeyed.reasons]
-    assert not weigh(
-        Evidence(-5.0, obeys_dmarc=True), Verdicts("fail", "none", "fail", "x"), known, JunkRules()
-    ).is_junk
+    assert not weigh(Evidence(-5.0), Verdicts("fail", "none", "fail", "x"), known, JunkRules()).is_junk
 
 
 def test_settings_of_sources_name_what_is_wrong() -> None:
@@ -136,7 +136,7 @@ def test_settings_of_sources_name_what_is_wrong() -> None:
         ("URIBL", "not a zone"),
         ("RSPAMD_URL", "https://x"),
         ("SPAMD", "nowhere"),
-        ("DMARC", "reject"),
+        ("DMARC", "obey"),
         ("JUNK", "eat"),
     ):
         with pytest.raises(ConfigError, match=f"POSTROOM_{name}"):

@@ -7,12 +7,12 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
-/** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches. `reject` is the same as `folder`: nothing is refused in SMTP yet. */
+/** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches. `reject` also refuses email in SMTP from `rejectThreshold` on, if all its recipients here do. */
 export interface JunkRules {
   action?: "folder" | "mark" | "reject" | (string & {});
   /** From this score on an email is junk. */
   threshold?: number;
-  /** For `reject`; without effect yet. */
+  /** With `reject`: from this score on an email is refused in SMTP. */
   rejectThreshold?: number;
 }
 
@@ -413,6 +413,10 @@ export interface Verdicts {
   arc?: string;
   /** What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject. */
   policy?: string;
+  /** What the server did with what the domain asks for: none, or quarantine, which counts as junk. */
+  disposition?: "none" | "quarantine" | (string & {});
+  /** Why it did less than that: trusted_forwarder, mailing_list or local_policy. */
+  override?: string;
 }
 
 /** `sentId` is the message that it became: it may still wait for approval. */

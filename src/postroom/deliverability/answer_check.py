@@ -5,9 +5,9 @@ from ipaddress import ip_address
 from postroom.accounts import accounts, domains
 from postroom.clock import MINUTE
 from postroom.deliverability.server_checks import leads_back
-from postroom.inward import examine, received_reports
-from postroom.inward.examine import Examination
+from postroom.inward import received_reports
 from postroom.inward.received_reports import ReceivedReport
+from postroom.inward.sender_checks import judge_sender
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.outward.notices import letters
@@ -24,8 +24,7 @@ SUBJECT = "Result of your test mail"
 
 async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
     mail = await pools.READING.run(parse_mail, received.content)
-    asked = Examination("", received.peer_ip, received.helo, received.mail_from, 0)
-    verdicts = await examine.judge(received.content, mail, asked, lookup)
+    verdicts = await judge_sender(received.content, mail, received, lookup)
     answer = ""
     if may_be_answered(mail, received, verdicts):
         reverse = await describe_peer(resources.resolver, received.peer_ip)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from msgspec import UNSET, Struct, structs
+from msgspec import Struct, structs
 
 from postroom import log
 from postroom.accounts.people import own_letters
@@ -21,10 +21,10 @@ from postroom.inward.into_thread import Names, names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import JunkSender, find_sender_standing
 from postroom.inward.junk.weighing import Evidence, weigh
-from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.scanning import Postponed
 from postroom.inward.screening import Screening
+from postroom.inward.sender_checks import has_to_be_judged, judge_by_policy
 from postroom.mailbox import (
     attachments,
     correspondents,
@@ -40,16 +40,13 @@ from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
-from postroom.net import public_addresses
-from postroom.net.dns import Resolver
 from postroom.processes import analysis, pools
 from postroom.processes.analysis import Analysis
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
 from postroom.storage.database import Tx, item_from_row
-from postroom_mail.authentication.lookup import DnsTemporary, Lookup
-from postroom_mail.authentication.organization import domain_of, walk
+from postroom_mail.authentication.lookup import Lookup
 from postroom_mail.files.extraction import Extraction
 from postroom_mail.html.page import NO_PAGE, HtmlPage, read_page
 from postroom_mail.mime.address import normalize, parse_list
@@ -57,9 +54,7 @@ from postroom_mail.mime.parse import UNREAD, ParsedMail, parse_mail
 from postroom_mail.reading.series import CalendarObjects
 
 DEADLINE_SECONDS = 10.0
-JUDGE_SECONDS = 8.0
 BELL = "examinations"
-RESERVED = frozenset(("localhost", "invalid", "test", "example", "example.com", "example.net", "example.org"))
 EXAMINATIONS = WorkTable("examinations", key="message_id")
 
 
@@ -179,14 +174,14 @@ async def find_out(
     accepted_at = from_iso(documents.decode(message.document).created_at)
     scan = await scanning.scan(resources.config, raw, mail, accepted_at, resources.now())
     files = scanning.with_scan(files, scan)
-    trusted = resources.config.trusted_sealers
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful
-    judging = judge(raw, mail, examination, lookup, (), trusted, is_judged)
-    verdicts, texts = await asyncio.gather(
+    judging = judge_by_policy(resources.config, raw, mail, examination, lookup, is_judged)
+    judged, texts = await asyncio.gather(
         readers.wait_for("authentication", None, judging),
         read_files(extractor, mail, files, readers),
     )
+    verdicts = None if judged is None else judged.verdicts
     name = screening.name_of(mail.from_addr)
     known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
     own = await resources.db.read(colleagues.list_colleagues, message.inbox_id)
@@ -220,89 +215,6 @@ def look_for_signals(
         screening.NOT_EXAMINED,
         lambda: screening.of_mail(mail, shown, page, files, dmarc, known, colleagues=own),
     )
-
-
-def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
-    """SPF needs a public peer. A signature or a policy counts for any peer."""
-    return mail.has_dkim_signature or public_addresses.is_public(peer_ip) or awaits_policy(mail, peer_ip)
-
-
-def awaits_policy(mail: ParsedMail, peer_ip: str) -> bool:
-    """Whether it fails if its author's domain has a DMARC policy, and is judged by nothing else.
-
-    Mail that never left this server ("") has no peer that could have forged it.
-    """
-    is_judged_otherwise = mail.has_dkim_signature or public_addresses.is_public(peer_ip)
-    if peer_ip == "" or is_judged_otherwise:
-        return False
-    domains = [domain for sender in mail.senders if (domain := domain_of(sender))]
-    return bool(domains) if peer_ip == UNKNOWN_PEER else not all(map(is_reserved, domains))
-
-
-def is_reserved(domain: str) -> bool:
-    """Whether nobody can own it (RFC 2606, 6761): such mail of a private peer is a trial, and asks no DNS."""
-    return domain.rpartition(".")[2] in RESERVED or ".".join(domain.split(".")[-2:]) in RESERVED
-
-
-def is_known_without_policy(resolver: Resolver, address: str) -> bool:
-    """Whether earlier answers of the DNS, still valid, say that this author's domain has no DMARC policy."""
-    domain = domain_of(address)
-    try:
-        return domain is not None and walk(domain, CachedTexts(resolver)) == ()
-    except DnsTemporary:
-        return False
-
-
-class CachedTexts(Struct, frozen=True):
-    """Texts from the cache of the resolver alone."""
-
-    resolver: Resolver
-
-    def txt(self, name: str) -> tuple[bytes, ...]:
-        found = self.resolver.cached_txt(name)
-        if found is None:
-            raise DnsTemporary("not cached")
-        return found
-
-
-def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
-    """A From of several domains is `permerror` from every peer (RFC 9989 section 5.3.1)."""
-    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
-    is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
-    dmarc = "permerror" if word == "none" and is_ambiguous else word
-    return Verdicts(word, word, dmarc, mail.from_address.rpartition("@")[2])
-
-
-async def judge(
-    raw: bytes,
-    mail: ParsedMail,
-    examination: Examination,
-    lookup: Lookup,
-    covered: tuple[str, ...] = (),
-    trusted_sealers: tuple[str, ...] = (),
-    is_judged: bool = True,
-) -> Verdicts:
-    """Also of a private or unknown peer: without SPF and a signature, a DMARC policy makes it `fail`."""
-    if not is_judged or (examination.peer_ip == "" and not mail.has_dkim_signature):
-        return unjudged(mail, examination.peer_ip)
-    from postroom_mail.authentication import authenticity
-
-    is_public = public_addresses.is_public(examination.peer_ip)  # else SPF is not defined
-    found = await pools.DNS.run(
-        authenticity.check,
-        raw,
-        peer_ip=examination.peer_ip,
-        helo=examination.helo if is_public else "",
-        mail_from=examination.mail_from if is_public else "",
-        from_address=mail.from_address,
-        lookup=lookup,
-        covered=covered,
-        trusted_sealers=trusted_sealers,
-        deadline_seconds=JUDGE_SECONDS,
-    )
-    asked = UNSET if found.dmarc != "fail" or found.policy == "none" else found.policy or UNSET
-    arc = UNSET if found.arc == "none" else found.arc
-    return Verdicts(found.spf, found.dkim, found.dmarc, found.domain, arc, asked)
 
 
 def sender_of(document: Document) -> str:

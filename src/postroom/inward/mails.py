@@ -3,6 +3,8 @@
 For each inbox it is an AddressedMail then, and a StoredCopy once it has its place there.
 """
 
+from typing import ClassVar
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -75,6 +77,16 @@ class Arrival(Struct, frozen=True):
     origin: Origin
     raw: bytes
     counts_once: bool = False  # the same content is the same mail, also without a Message-ID
+
+
+class Unwanted(Struct, frozen=True):
+    """Why an email is refused. `domain` is the one whose DMARC policy asks for that."""
+
+    DMARC: ClassVar = "dmarc"
+    JUNK: ClassVar = "junk"
+
+    reason: str
+    domain: str = ""
 
 
 def trace_inside(domain: str, words: str, now: int) -> bytes:

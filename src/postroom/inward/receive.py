@@ -17,10 +17,15 @@ from postroom.inward.appointment import read_appointment
 from postroom.inward.arrival_spans import record_received
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import deposit
-from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
 from postroom.inward.junk import words
 from postroom.inward.mails import UNKNOWN_PEER, AcceptedMail, Arrival, Origin, ReadMail
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
+from postroom.inward.sender_checks import (
+    awaits_policy,
+    has_to_be_judged,
+    is_known_without_policy,
+    unjudged,
+)
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Verdicts

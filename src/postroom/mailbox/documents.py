@@ -59,6 +59,12 @@ Verdict = Literal["clean", "suspicious", "malicious"]
 OF_POLICY = "What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject."
 
 
+OF_DISPOSITION = (
+    "What the server did with what the domain asks for: none, or quarantine, which counts as junk."
+)
+OF_OVERRIDE = "Why it did less than that: trusted_forwarder, mailing_list or local_policy."
+
+
 class Verdicts(Struct, frozen=True):
     """What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed it."""
 
@@ -68,6 +74,10 @@ class Verdicts(Struct, frozen=True):
     domain: str
     arc: str | UnsetType = UNSET
     policy: Annotated[str, Meta(description=OF_POLICY)] | UnsetType = UNSET
+    disposition: Annotated[Literal["none", "quarantine"], Meta(description=OF_DISPOSITION)] | UnsetType = (
+        UNSET
+    )
+    override: Annotated[str, Meta(description=OF_OVERRIDE)] | UnsetType = UNSET
 
 
 class Signal(Struct, frozen=True):

@@ -12,10 +12,10 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.people import own_letters
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
-from postroom.inward import examine, review_answers
+from postroom.inward import review_answers
 from postroom.inward.addressing import NOBODYS_NAME
-from postroom.inward.examine import Examination
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
+from postroom.inward.sender_checks import judge_sender
 from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
@@ -270,8 +270,7 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
     mail = await pools.READING.run(parse_mail, answer.content)
     if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
         return False
-    asked = Examination(answer.message_id, answer.peer_ip, answer.helo, answer.mail_from, 0)
-    judging = examine.judge(answer.content, mail, asked, lookup, covered=("to",))
+    judging = judge_sender(answer.content, mail, answer, lookup, covered=("to",))
     verdicts = await Analysis().wait_for("authentication", None, judging)
     return verdicts is not None and verdicts.dmarc == "pass"
 

@@ -79,6 +79,7 @@ DAMAGED_READS = LabelCounter(
 ANALYSIS_FAILURES = LabelCounter(
     "postroom_analysis_failures", "reader", "Emails delivered although a reader of their meaning failed."
 )
+REFUSALS = LabelCounter("postroom_mail_refused", "reason", "Emails refused before their 250.")
 BATCHES = Histogram(
     "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
 )
@@ -89,7 +90,7 @@ PAUSES = Histogram(
     "postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up."
 )
 
-COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS, ANALYSIS_FAILURES)
+COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS, ANALYSIS_FAILURES, REFUSALS)
 HISTOGRAMS = (BATCHES, WAITS, PAUSES)
 BLOB, DATABASE, INDEX = "blob", "database", "search index"
 DONE, AGAIN, FAILED = "done", "again", "failed"

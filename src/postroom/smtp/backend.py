@@ -20,10 +20,18 @@ class MailLoop(Exception):
     """Raised by an intake for an email that passed too many servers: the client gets 554 5.4.6."""
 
 
+class MailRefused(Exception):
+    """Raised by an intake for an email that nobody here wants; the argument is the reply for the client."""
+
+
 class Accepted(Struct, frozen=True):
-    """The recipient exists. Equal destinations in one email are one recipient."""
+    """The recipient exists. Equal destinations in one email are one recipient.
+
+    `may_refuse`: the intake finds out before the 250 whether the recipient wants the email.
+    """
 
     destination: Hashable
+    may_refuse: bool = False
 
 
 class Refused(Enum):
@@ -48,7 +56,8 @@ class MailIntake(Protocol):
     async def accept(self, envelope: Envelope) -> None:
         """Returns only when the email is durable; the content is gone after the return.
 
-        StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, any other exception with 451 4.3.0.
+        StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, MailRefused with its reply, any other
+        exception with 451 4.3.0.
         """
         ...
 

@@ -15,6 +15,7 @@ from postroom.net.spool import IncomingMail, SpooledContent
 from postroom.smtp.backend import (
     MailIntake,
     MailLoop,
+    MailRefused,
     RecipientDirectory,
     RecipientVerdict,
     StorageFull,
@@ -29,6 +30,7 @@ from postroom.smtp.dialogue.effects import (
     DropMail,
     Effect,
     HangUp,
+    MailAnswered,
     MailContent,
     MailNotStored,
     MailOutcome,
@@ -312,6 +314,8 @@ class SmtpConnection(asyncio.Protocol):
             return MailStored(envelope.id)
         except MailLoop:
             return MailNotStored.LOOPS
+        except MailRefused as refused:
+            return MailAnswered(refused.args[0], is_accepted=False)
         except Exception as error:
             if isinstance(error, Unavailable) and not _is_storage_full(error):
                 log.get().seldom("mail was put off", reason=str(error.__cause__ or error)[:200])

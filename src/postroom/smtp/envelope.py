@@ -15,6 +15,7 @@ class Recipient(Struct, frozen=True):
 
     address: str
     destination: Hashable
+    may_refuse: bool = False
 
 
 class Envelope(Struct, frozen=True):
@@ -29,6 +30,11 @@ class Envelope(Struct, frozen=True):
     mail_from: str
     recipients: tuple[Recipient, ...]
     content: SpooledContent
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether all recipients may refuse it: one answer goes for all of them."""
+        return all(each.may_refuse for each in self.recipients)
 
     @property
     def size_bytes(self) -> int:

@@ -1,6 +1,6 @@
 """From a finished SMTP transaction to a stored mail."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from postroom import log
@@ -8,11 +8,12 @@ from postroom.clock import to_mail_date
 from postroom.errors import is_out_of_space
 from postroom.inward.journal.mail_journal import LARGEST_BYTES, DepositFull, MailJournal
 from postroom.inward.journal.turns import Backlogged
-from postroom.inward.mails import Arrival, Destination, Origin
+from postroom.inward.mails import Arrival, Destination, Origin, Unwanted
 from postroom.inward.receive import Reader, TooManyHops, receive_mail, require_few_hops
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.smtp.backend import MailIntake, MailLoop, StorageFull
+from postroom.smtp.backend import MailIntake, MailLoop, MailRefused, StorageFull
+from postroom.smtp.dialogue import replies
 from postroom.smtp.envelope import Envelope
 
 READ_IN_LOOP_BYTES = 1024 * 1024  # larger content is on disk: a thread reads it
@@ -66,6 +67,37 @@ class JournalIntake:
                 raise StorageFull from error
             raise
         log_received(envelope)
+
+
+class RefusingIntake:
+    """Finds out first whether an email is refused, if its recipients may do that.
+
+    `find_refusal` never raises.
+    """
+
+    def __init__(
+        self,
+        intake: MailIntake,
+        find_refusal: Callable[[Arrival], Awaitable[Unwanted | None]],
+        hostname: str,
+        now: Callable[[], int],
+    ) -> None:
+        self._intake = intake
+        self._find_refusal = find_refusal
+        self._hostname = hostname
+        self._now = now
+
+    async def accept(self, envelope: Envelope) -> None:
+        if envelope.may_be_refused:
+            unwanted = await self._find_refusal(await to_arrival(envelope, self._hostname, self._now()))
+            if unwanted is not None:
+                raise MailRefused(to_reply(unwanted))
+        await self._intake.accept(envelope)
+
+
+def to_reply(unwanted: Unwanted) -> bytes:
+    is_policy = unwanted.reason == Unwanted.DMARC
+    return replies.refused_by_policy(unwanted.domain) if is_policy else replies.NOT_AS_JUNK
 
 
 async def to_arrival(envelope: Envelope, hostname: str, now: int) -> Arrival:

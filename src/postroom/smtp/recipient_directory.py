@@ -3,7 +3,9 @@
 from collections.abc import Awaitable
 
 from postroom.accounts import domains
-from postroom.inward import destinations
+from postroom.accounts.rules import junk
+from postroom.inward import destinations, sender_checks
+from postroom.inward.mails import Destination
 from postroom.resources import Resources, Tx
 from postroom.smtp.backend import Accepted, RecipientVerdict, Refused
 from postroom_mail.mime.address import mailbox_of
@@ -26,4 +28,15 @@ class DatabaseDirectory:
         found = destinations.find(tx, address, self._return_path_secret, own_domain, now)
         if found is None:
             return Refused.UNKNOWN
-        return Refused.FULL if found.is_full else Accepted(found.destination)
+        if found.is_full:
+            return Refused.FULL
+        return Accepted(found.destination, self._may_refuse(tx, found.destination))
+
+    def _may_refuse(self, tx: Tx, destination: Destination) -> bool:
+        """Never what came to a signed address, which proves that it answers an email of this server."""
+        if destination.needs_no_inbox or destination.bounce_path is not None:
+            return False
+        config, inbox_id = self._resources.config, destination.inbox_id
+        if config.dmarc == sender_checks.REJECT:
+            return True
+        return junk.in_force(tx, [inbox_id], config.junk)[inbox_id].action == junk.REJECT

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from postroom import log
 from postroom.inward.journal.entries import Held, Journaled, Reached
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.mails import Arrival, Destination, ReadMail, Unwanted
 from postroom_mail.files.message_framing import FrameDecoder, encode_frame
 
 MAX_FRAME_BYTES = 128 * 1024 * 1024
@@ -46,6 +46,7 @@ class RecipientResponse(Struct, frozen=True, tag=True, array_like=True):
     number: int
     destination: Destination | None
     refusal: str = ""
+    may_refuse: bool = False
 
 
 class AdmitRequest(Struct, frozen=True, tag=True, array_like=True):
@@ -80,6 +81,18 @@ class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
     is_passing: bool = False  # the database is unreachable or a row is locked: no bug
 
 
+class RefusalRequest(Struct, frozen=True, tag=True, array_like=True):
+    """An email whose recipients may refuse it before its 250."""
+
+    number: int
+    arrival: Arrival
+
+
+class RefusalResponse(Struct, frozen=True, tag=True, array_like=True):
+    number: int
+    unwanted: Unwanted | None
+
+
 class ReadRequest(Struct, frozen=True, tag=True, array_like=True):
     """An email between inboxes of this server, to be read by a worker."""
 
@@ -110,6 +123,7 @@ FromServer = (
     | RecipientResponse
     | AdmitResponse
     | StoreResponse
+    | RefusalResponse
     | ReadRequest
     | ForgetRecipients
     | ReloadCertificate
@@ -118,9 +132,17 @@ FromServer = (
     | Held
 )
 FromWorker = (
-    WorkerReady | RecipientRequest | AdmitRequest | Disconnected | StoreRequest | ReadResponse | Journaled
+    WorkerReady
+    | RecipientRequest
+    | AdmitRequest
+    | Disconnected
+    | StoreRequest
+    | RefusalRequest
+    | ReadResponse
+    | Journaled
 )
-Answer = RecipientResponse | AdmitResponse | StoreResponse | ReadResponse
+Question = RecipientRequest | AdmitRequest | StoreRequest | RefusalRequest | ReadRequest
+Answer = RecipientResponse | AdmitResponse | StoreResponse | RefusalResponse | ReadResponse
 
 
 class Channel(asyncio.Protocol):
@@ -168,7 +190,7 @@ class Channel(asyncio.Protocol):
         self._last_number += 1
         return self._last_number
 
-    async def ask(self, question: RecipientRequest | AdmitRequest | StoreRequest | ReadRequest) -> Any:
+    async def ask(self, question: Question) -> Any:
         """Returns the answer with the same number. Raises ChannelClosed."""
         if self.is_closed.is_set():
             raise ChannelClosed

@@ -14,6 +14,7 @@ from postroom.errors import Unavailable
 from postroom.inward.journal.depositor import Depositor
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
+from postroom.inward.refusals import Refusals
 from postroom.net.certificate import CertificateFiles
 from postroom.processes import descriptors
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
@@ -93,6 +94,7 @@ class WorkerSupervisor:
         limits = SessionLimits(resources.config.domain, max_connections=most)
         self._connections = LocalConnectionLimits(limits)
         self._depositors = depositors
+        self._refusals = Refusals(resources)
         self._certificate = certificate
         self._timeouts = timeouts or WorkerTimeouts()
         self._slots = [
@@ -203,7 +205,12 @@ class WorkerSupervisor:
         """From the start of a worker to its end."""
         place = await slot.next_place()
         handle = WorkerHandle(
-            self._resources, self._directory, self._connections, self._count_ready, slot.depositor
+            self._resources,
+            self._directory,
+            self._connections,
+            self._count_ready,
+            self._refusals,
+            slot.depositor,
         )
         child, channel = await start_worker(slot.children, slot.sockets)
         self._handles.add(handle)

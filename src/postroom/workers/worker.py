@@ -18,7 +18,7 @@ from postroom.inward import screening
 from postroom.inward.journal.entries import Held, Reached
 from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.journal.turns import FairReader
-from postroom.inward.mails import ReadMail
+from postroom.inward.mails import Arrival, ReadMail, Unwanted
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, Reader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
@@ -41,6 +41,8 @@ from postroom.workers.channel import (
     ReadRequest,
     ReadResponse,
     RecipientRequest,
+    RecipientResponse,
+    RefusalRequest,
     ReloadCertificate,
     StopWorker,
     StoreRequest,
@@ -67,7 +69,26 @@ class RemoteDirectory:
 
     async def check_recipient(self, address: str) -> RecipientVerdict:
         found = await self._channel.ask(RecipientRequest(self._channel.next_number(), address))
-        return Refused[found.refusal] if found.destination is None else Accepted(found.destination)
+        return Refused[found.refusal] if found.destination is None else to_accepted(found)
+
+
+def to_accepted(found: RecipientResponse) -> Accepted:
+    return Accepted(found.destination, found.may_refuse)
+
+
+class RemoteRefusals:
+    """Asks the server whether an email is refused. Without an answer it is not."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    async def find(self, arrival: Arrival) -> Unwanted | None:
+        try:
+            found = await self._channel.ask(RefusalRequest(self._channel.next_number(), arrival))
+        except ChannelClosed:
+            return None
+        unwanted: Unwanted | None = found.unwanted
+        return unwanted
 
 
 class RemoteIntake:
@@ -168,7 +189,9 @@ class Worker:
         folder, limits = Path(setup.data_dir), SessionLimits(setup.hostname, max_connections=caps.smtp)
         return Server(
             self._directory,
-            self._intake(setup),
+            intake.RefusingIntake(
+                self._intake(setup), RemoteRefusals(self._channel).find, setup.hostname, SystemClock().now
+            ),
             limits,
             folder / "spool",
             self._certificate.context,

@@ -10,6 +10,7 @@ from postroom.inward.journal.depositor import Depositor
 from postroom.inward.journal.entries import Journaled
 from postroom.inward.mails import Destination
 from postroom.inward.receive import store_mail
+from postroom.inward.refusals import Refusals
 from postroom.resources import Resources
 from postroom.smtp.backend import RecipientDirectory, RecipientVerdict, Refused, look_up_failed
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
@@ -21,6 +22,8 @@ from postroom.workers.channel import (
     FromWorker,
     RecipientRequest,
     RecipientResponse,
+    RefusalRequest,
+    RefusalResponse,
     StoreRequest,
     StoreResponse,
     WorkerReady,
@@ -46,10 +49,12 @@ class WorkerHandle:
         directory: RecipientDirectory,
         connections: LocalConnectionLimits,
         on_ready: Callable[[], None],
+        refusals: Refusals,
         depositor: Depositor | None = None,
     ) -> None:
         self._depositor = depositor
         self._on_ready = on_ready
+        self._refusals = refusals
         self._resources = resources
         self._directory = directory
         self._connections = connections
@@ -74,6 +79,8 @@ class WorkerHandle:
                 self._depositor.add(message)
         elif isinstance(message, StoreRequest):
             self._start(self._store(message))
+        elif isinstance(message, RefusalRequest):
+            self._start(self._find_refusal(message))
         elif isinstance(message, RecipientRequest):
             self._find_recipient(message)
         elif isinstance(message, AdmitRequest):
@@ -93,6 +100,9 @@ class WorkerHandle:
             self.channel.send(StoreResponse(request.number, reason, is_full, is_passing=True))
         except Exception as error:
             self.channel.send(StoreResponse(request.number, traceback.format_exc(), is_out_of_space(error)))
+
+    async def _find_refusal(self, request: RefusalRequest) -> None:
+        self.channel.send(RefusalResponse(request.number, await self._refusals.find(request.arrival)))
 
     def _find_recipient(self, request: RecipientRequest) -> None:
         try:
@@ -115,7 +125,8 @@ class WorkerHandle:
         if isinstance(verdict, Refused):
             self.channel.send(RecipientResponse(request.number, None, verdict.name))
         else:
-            self.channel.send(RecipientResponse(request.number, cast(Destination, verdict.destination)))
+            destination = cast(Destination, verdict.destination)
+            self.channel.send(RecipientResponse(request.number, destination, may_refuse=verdict.may_refuse))
 
     def _admit(self, request: AdmitRequest) -> None:
         connection = RemoteConnection()

@@ -12,7 +12,7 @@ from postroom_mail.authentication.canonical import SplitMail, split_mail
 from postroom_mail.authentication.dkim_verify import DkimVerdict, check_dkim_signatures, overall
 from postroom_mail.authentication.dmarc import DmarcVerdict, Identifier, evaluate
 from postroom_mail.authentication.lookup import DnsTemporary, Lookup, TimedLookup
-from postroom_mail.authentication.organization import domain_of, walk
+from postroom_mail.authentication.organization import ascii_domain, domain_of, walk
 from postroom_mail.authentication.spf import check_spf, identity
 
 _MAX_FROM_BYTES = 4096
@@ -31,6 +31,17 @@ class Judgement(Struct, frozen=True):
     domain: str
     policy: str | None = None
     arc: str = "none"
+
+
+class Evaluation(Struct, frozen=True):
+    """A judgement and what it was made of. `dmarc` is the verdict before ARC."""
+
+    judgement: Judgement
+    is_rescued: bool = False  # DMARC failed, but forwarders that are trusted saw it pass
+    list_domain: str = ""  # of the mailing list that it came by, if SPF or DKIM vouches for that
+    dmarc: DmarcVerdict = DmarcVerdict("none")
+    spf_identity: Identifier | None = None
+    signatures: tuple[DkimVerdict, ...] = ()
 
 
 def check(
@@ -54,9 +65,39 @@ def check(
     `covered` are fields that a signature must cover besides From to count. What forwarders among
     `trusted_sealers` saw pass counts as passed.
     """
+    return evaluate_sender(
+        raw,
+        peer_ip=peer_ip,
+        helo=helo,
+        mail_from=mail_from,
+        from_address=from_address,
+        lookup=lookup,
+        covered=covered,
+        trusted_sealers=trusted_sealers,
+        deadline_seconds=deadline_seconds,
+        monotonic=monotonic,
+        wall=wall,
+    ).judgement
+
+
+def evaluate_sender(
+    raw: bytes,
+    *,
+    peer_ip: str | None,
+    helo: str,
+    mail_from: str,
+    from_address: str,
+    lookup: Lookup,
+    covered: tuple[str, ...] = (),
+    trusted_sealers: tuple[str, ...] = (),
+    deadline_seconds: float = 8.0,
+    monotonic: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> Evaluation:
+    """As `check`, with what the verdicts were made of."""
     domain = domain_of(from_address)
     if peer_ip is None:
-        return Judgement("none", "none", "none", domain or "")
+        return Evaluation(Judgement("none", "none", "none", domain or ""))
     timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
     mail = split_mail(raw)
     # Asked for first, and remembered: name servers of the sender's choice must not use up its time.
@@ -64,11 +105,32 @@ def check(
         walk(domain, timed) if domain else ()
     spf = check_spf(peer_ip, helo, mail_from, timed)
     signatures = check_dkim_signatures(mail, timed, wall(), covered)
-    dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
+    identifiers = _identifiers(spf, helo, mail_from, signatures)
+    dmarc = _check_dmarc(mail, from_address, identifiers, timed)
     arc = check_arc(mail, timed, wall())
     is_rescued = dmarc.verdict == "fail" and arc.vouches_for(domain or "", trusted_sealers)
     verdict = "pass" if is_rescued else dmarc.verdict
-    return Judgement(spf, overall(signatures), verdict, domain or "", dmarc.policy, arc.verdict)
+    return Evaluation(
+        Judgement(spf, overall(signatures), verdict, domain or "", dmarc.policy, arc.verdict),
+        is_rescued,
+        find_list(mail, identifiers),
+        dmarc,
+        next((each for each in identifiers if each.mode_tag == "aspf"), None),
+        signatures,
+    )
+
+
+def find_list(mail: SplitMail, identifiers: list[Identifier]) -> str:
+    """Return the domain of the mailing list (RFC 2919) if SPF or DKIM passes for it or a name above it."""
+    fields = mail.named("list-id")
+    if len(fields) != 1:
+        return ""
+    named = fields[0].value[:_MAX_FROM_BYTES].decode("latin-1").rpartition("<")[2].partition(">")[0].strip()
+    name = ascii_domain(named)
+    if name is None:
+        return ""
+    passed = [each.domain for each in identifiers if each.verdict == "pass"]
+    return next((each for each in passed if name == each or name.endswith(f".{each}")), "")
 
 
 def _identifiers(

@@ -56,6 +56,7 @@ class DkimVerdict(Struct, frozen=True):
 
     verdict: str
     domain: str
+    selector: str = ""
 
 
 class SignatureRefused(Exception):
@@ -108,20 +109,20 @@ def _check(
     lookup: TimedLookup,
     now: float,
 ) -> DkimVerdict:
-    domain = ""
+    domain = selector = ""
     try:
         signature = _read(field, now)
-        domain = signature.domain
+        domain, selector = signature.domain, signature.tags["s"]
         key_kind = KEY_KINDS[signature.tags["a"]]
         key = find_key(signature, key_kind, lookup)
         require_body_hash(signature, mail.body, digests)
         require_covered(signature, mail, covered)
         require_valid(key, decode(signature.tags["b"]), signed_bytes(signature, mail))
     except SignatureRefused as refusal:
-        return DkimVerdict(str(refusal), domain)
+        return DkimVerdict(str(refusal), domain, selector)
     except DnsTemporary:
-        return DkimVerdict("temperror", domain)
-    return DkimVerdict("pass", domain)
+        return DkimVerdict("temperror", domain, selector)
+    return DkimVerdict("pass", domain, selector)
 
 
 def _read(field: Field, now: float) -> DkimSignature:

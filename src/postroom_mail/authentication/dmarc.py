@@ -19,8 +19,12 @@ class Identifier(Struct, frozen=True):
 
 
 class DmarcVerdict(Struct, frozen=True):
+    """`record` is the one that applies, `aligned` the modes (aspf, adkim) that passed for the author."""
+
     verdict: str
     policy: str | None = None
+    record: DmarcRecord | None = None
+    aligned: frozenset[str] = frozenset()
 
 
 def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: TimedLookup) -> DmarcVerdict:
@@ -34,14 +38,15 @@ def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: Time
     except DnsTemporary:
         return DmarcVerdict("temperror")
     author_organization = organization(author_domain, records)
-    verdicts = {
-        _aligned_verdict(identifier, author_domain, author_organization, record, lookup)
+    verdicts = [
+        (_aligned_verdict(identifier, author_domain, author_organization, record, lookup), identifier)
         for identifier in identifiers
         if identifier.verdict in ("pass", "temperror")
-    }
-    if "pass" in verdicts:
-        return DmarcVerdict("pass", policy)
-    return DmarcVerdict("temperror" if "temperror" in verdicts else "fail", policy)
+    ]
+    aligned = frozenset(identifier.mode_tag for verdict, identifier in verdicts if verdict == "pass")
+    is_unsure = any(verdict == "temperror" for verdict, _ in verdicts)
+    word = "pass" if aligned else "temperror" if is_unsure else "fail"
+    return DmarcVerdict(word, policy, record, aligned)
 
 
 def _record_that_applies(domain: str, records: tuple[DmarcRecord, ...]) -> DmarcRecord | None:

@@ -15,7 +15,7 @@ Action = Literal["mark", "folder", "reject"]
 
 class JunkRules(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
     """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and
-    searches. `reject` is the same as `folder`: nothing is refused in SMTP yet.
+    searches. `reject` also refuses email in SMTP from `rejectThreshold` on, if all its recipients here do.
     """
 
     action: Action = "mark"
@@ -29,7 +29,7 @@ class JunkRules(Struct, rename="camel", frozen=True, forbid_unknown_fields=True)
     reject_threshold: Annotated[
         float,
         Meta(
-            description="For `reject`; without effect yet.",
+            description="With `reject`: from this score on an email is refused in SMTP.",
             extra_json_schema={"exclusiveMinimum": 0, "maximum": 1},
         ),
     ] = 0.99

@@ -57,7 +57,6 @@ async def find_evidence(resources: Resources, inbox_id: str, content: JunkConten
         listed,
         has_reverse_name=has_name,
         has_odd_helo=is_public and "." not in peer.helo,
-        obeys_dmarc=config.dmarc != "mark",
     )
 
 

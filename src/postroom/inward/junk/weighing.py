@@ -12,6 +12,7 @@ WORDS = "words"
 # Of a sender. DMARC fails for a forgery, or a mailing list; real servers have a reverse name and a host name.
 OF_DMARC = {"pass": -0.5, "fail": 1.5, "permerror": 1.0}
 SPF_FAILS, NO_REVERSE_NAME, ODD_HELO, KNOWN_SENDER = 0.8, 0.7, 0.4, -1.5
+QUARANTINE = "quarantine"  # the disposition
 POLICY_ASKS = 12.0  # more than all words can take back
 SHOWN_DIGITS = 2
 
@@ -25,7 +26,6 @@ class Evidence(Struct, frozen=True):
     has_reverse_name: bool = True
     has_odd_helo: bool = False
     is_from_inside: bool = False
-    obeys_dmarc: bool = False  # what the sender's domain asks for decides
 
 
 class Standing(Struct, frozen=True):
@@ -52,7 +52,7 @@ def of_sender(evidence: Evidence, verdicts: Verdicts | None, standing: Standing)
     found = []
     if verdicts is not None and verdicts.dmarc in OF_DMARC:
         found.append(JunkReason(f"dmarc_{verdicts.dmarc}", OF_DMARC[verdicts.dmarc]))
-    if verdicts is not None and evidence.obeys_dmarc and verdicts.policy is not UNSET:
+    if verdicts is not None and verdicts.disposition == QUARANTINE and verdicts.policy is not UNSET:
         found.append(JunkReason(f"dmarc_{verdicts.policy}", POLICY_ASKS))
     if verdicts is not None and verdicts.spf == "fail" and verdicts.dkim != "pass":
         found.append(JunkReason("spf_fail", SPF_FAILS))

@@ -119,7 +119,7 @@ class SmtpDialogue:
     def recipient_answer(self, verdict: RecipientVerdict) -> list[Effect]:
         self._phase = Phase.COMMAND
         if isinstance(verdict, Accepted):
-            self._current_mail().add(Recipient(self._asked_address, verdict.destination))
+            self._current_mail().add(Recipient(self._asked_address, verdict.destination, verdict.may_refuse))
             self._send(replies.RECIPIENT_OK)
         else:
             self._refuse(_REFUSED_RECIPIENT[verdict])

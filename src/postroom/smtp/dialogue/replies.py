@@ -49,6 +49,7 @@ MAIL_TWICE = _reply("503 5.5.1 MAIL was already sent")
 TLS_TWICE = _reply("503 5.5.1 TLS is already active")
 UNKNOWN_RECIPIENT = _reply("550 5.1.1 No such mailbox")
 NO_RELAY = _reply("550 5.7.1 Mail for that address is not accepted here")
+NOT_AS_JUNK = _reply("550 5.7.1 Refused as junk")
 TOO_LARGE = _reply("552 5.3.4 Mail is too large")
 UTF8_NEEDED = _reply("553 5.6.7 Address needs SMTPUTF8")  # RFC 6531 section 3.5
 OUT_OF_STEP = _reply("554 5.5.0 Wait for the answer before you send more")
@@ -69,6 +70,11 @@ def extended_hello(hostname: str, keywords: list[str]) -> bytes:
     """Announces the extensions (RFC 5321 section 4.1.1.1)."""
     lines = [hostname, *keywords]
     return b"".join(_reply(f"250-{line}") for line in lines[:-1]) + _reply(f"250 {lines[-1]}")
+
+
+def refused_by_policy(domain: str) -> bytes:
+    """RFC 7372 section 3.3; the domain is one that the DNS knows."""
+    return _reply(f"550 5.7.26 Refused: DMARC fails, and {domain[:253]} asks to reject such mail")
 
 
 def stored(mail_id: str) -> bytes:

@@ -1,0 +1,198 @@
+"""Who sent an email: SPF, DKIM and DMARC of the server that brought it, and what a failed policy leads to."""
+
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from postroom.config import Config
+from postroom.inward.mails import UNKNOWN_PEER
+from postroom.mailbox.documents import Verdicts
+from postroom.net import public_addresses
+from postroom.net.dns import Resolver
+from postroom.processes import pools
+from postroom_mail.authentication.lookup import DnsTemporary, Lookup
+from postroom_mail.authentication.organization import domain_of, walk
+from postroom_mail.mime.parse import ParsedMail
+
+if TYPE_CHECKING:  # it takes long to load, and a worker never judges
+    from postroom_mail.authentication.authenticity import Evaluation
+
+JUDGE_SECONDS = 8.0
+RESERVED = frozenset(("localhost", "invalid", "test", "example", "example.com", "example.net", "example.org"))
+MARK = "mark"  # of POSTROOM_DMARC
+NONE: Final = "none"
+QUARANTINE: Final = "quarantine"
+REJECT: Final = "reject"
+TRUSTED, LIST, LOCAL = "trusted_forwarder", "mailing_list", "local_policy"  # RFC 9990 section 3.1.1.3
+
+
+class Peer(Protocol):
+    """The server that handed an email over: `peer_ip` is "" for email from inside."""
+
+    @property
+    def peer_ip(self) -> str: ...
+    @property
+    def helo(self) -> str: ...
+    @property
+    def mail_from(self) -> str: ...
+
+
+class Judged(Struct, frozen=True):
+    """What an email shows of its sender, and what it was made of, if anything was asked."""
+
+    verdicts: Verdicts
+    evaluation: "Evaluation | None" = None
+
+
+class Disposition(Struct, frozen=True):
+    """What is done with email that fails DMARC, and why less than its domain asks for; "" if not less."""
+
+    action: Literal["none", "quarantine", "reject"]
+    override: str = ""
+
+
+def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
+    """SPF needs a public peer. A signature or a policy counts for any peer."""
+    return mail.has_dkim_signature or public_addresses.is_public(peer_ip) or awaits_policy(mail, peer_ip)
+
+
+def awaits_policy(mail: ParsedMail, peer_ip: str) -> bool:
+    """Whether it fails if its author's domain has a DMARC policy, and is judged by nothing else.
+
+    Mail that never left this server ("") has no peer that could have forged it.
+    """
+    is_judged_otherwise = mail.has_dkim_signature or public_addresses.is_public(peer_ip)
+    if peer_ip == "" or is_judged_otherwise:
+        return False
+    domains = [domain for sender in mail.senders if (domain := domain_of(sender))]
+    return bool(domains) if peer_ip == UNKNOWN_PEER else not all(map(is_reserved, domains))
+
+
+def is_reserved(domain: str) -> bool:
+    """Whether nobody can own it (RFC 2606, 6761): such mail of a private peer is a trial, and asks no DNS."""
+    return domain.rpartition(".")[2] in RESERVED or ".".join(domain.split(".")[-2:]) in RESERVED
+
+
+def is_known_without_policy(resolver: Resolver, address: str) -> bool:
+    """Whether earlier answers of the DNS, still valid, say that this author's domain has no DMARC policy."""
+    domain = domain_of(address)
+    try:
+        return domain is not None and walk(domain, CachedTexts(resolver)) == ()
+    except DnsTemporary:
+        return False
+
+
+class CachedTexts(Struct, frozen=True):
+    """Texts from the cache of the resolver alone."""
+
+    resolver: Resolver
+
+    def txt(self, name: str) -> tuple[bytes, ...]:
+        found = self.resolver.cached_txt(name)
+        if found is None:
+            raise DnsTemporary("not cached")
+        return found
+
+
+def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
+    """A From of several domains is `permerror` from every peer (RFC 9989 section 5.3.1)."""
+    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
+    is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
+    dmarc = "permerror" if word == "none" and is_ambiguous else word
+    return Verdicts(word, word, dmarc, mail.from_address.rpartition("@")[2])
+
+
+async def judge(
+    raw: bytes,
+    mail: ParsedMail,
+    peer: Peer,
+    lookup: Lookup,
+    covered: tuple[str, ...] = (),
+    trusted_sealers: tuple[str, ...] = (),
+) -> "Evaluation":
+    """Also of a private or unknown peer: without SPF and a signature, a DMARC policy makes it `fail`."""
+    from postroom_mail.authentication import authenticity
+
+    is_public = public_addresses.is_public(peer.peer_ip)  # else SPF is not defined
+    return await pools.DNS.run(
+        authenticity.evaluate_sender,
+        raw,
+        peer_ip=peer.peer_ip,
+        helo=peer.helo if is_public else "",
+        mail_from=peer.mail_from if is_public else "",
+        from_address=mail.from_address,
+        lookup=lookup,
+        covered=covered,
+        trusted_sealers=trusted_sealers,
+        deadline_seconds=JUDGE_SECONDS,
+    )
+
+
+async def judge_sender(
+    raw: bytes,
+    mail: ParsedMail,
+    peer: Peer,
+    lookup: Lookup,
+    covered: tuple[str, ...] = (),
+) -> Verdicts:
+    """Who sent it, where no policy is obeyed."""
+    if peer.peer_ip == "" and not mail.has_dkim_signature:
+        return unjudged(mail, peer.peer_ip)
+    return to_verdicts(await judge(raw, mail, peer, lookup, covered), None)
+
+
+async def judge_by_policy(
+    config: Config, raw: bytes, mail: ParsedMail, peer: Peer, lookup: Lookup, is_judged: bool = True
+) -> Judged:
+    """Who sent it, and what the server does with email that fails DMARC once it is accepted."""
+    if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
+        return Judged(unjudged(mail, peer.peer_ip))
+    found = await judge(raw, mail, peer, lookup, (), config.trusted_sealers)
+    return Judged(to_verdicts(found, dispose(config, found, peer, is_accepted=True)), found)
+
+
+def to_verdicts(found: "Evaluation", disposition: Disposition | None) -> Verdicts:
+    said = found.judgement
+    asked = UNSET if said.dmarc != "fail" or said.policy == NONE else said.policy or UNSET
+    arc = UNSET if said.arc == "none" else said.arc
+    verdicts = Verdicts(said.spf, said.dkim, said.dmarc, said.domain, arc, asked)
+    if disposition is None or disposition.action == REJECT:
+        return verdicts
+    return replace(verdicts, disposition=disposition.action, override=disposition.override or UNSET)
+
+
+def dispose(config: Config, found: "Evaluation", peer: Peer, is_accepted: bool) -> Disposition | None:
+    """Return what is done with email that fails DMARC (RFC 9989 section 5.4); None if nothing was asked.
+
+    A mailing list changes what its authors signed, and a forwarder in a private network hides who sent
+    it: such email is never refused. Nor is email that is accepted already.
+    """
+    if found.is_rescued:
+        return Disposition(NONE, TRUSTED)
+    asked = _asked(found)
+    if found.judgement.dmarc != "fail" or asked == NONE:
+        return None
+    if config.dmarc == MARK:
+        return Disposition(NONE, LOCAL)
+    if found.list_domain and _is_trusted(found.list_domain, config.trusted_sealers):
+        return Disposition(NONE, TRUSTED)
+    if asked == QUARANTINE:
+        return Disposition(QUARANTINE)
+    if config.dmarc == REJECT and found.list_domain:
+        return Disposition(QUARANTINE, LIST)
+    if config.dmarc != REJECT or is_accepted or not public_addresses.is_public(peer.peer_ip):
+        return Disposition(QUARANTINE, LOCAL)
+    return Disposition(REJECT)
+
+
+def _asked(found: "Evaluation") -> str:
+    """The policy of the domain; one step weaker while it only tries it (`t=y`, and `pct=0` before it)."""
+    policy, record = found.dmarc.policy or NONE, found.dmarc.record
+    tags = {} if record is None else record.tags
+    is_trial = tags.get("t", "n").lower() == "y" or tags.get("pct", "").strip() == "0"
+    return {REJECT: QUARANTINE, QUARANTINE: NONE}.get(policy, NONE) if is_trial else policy
+
+
+def _is_trusted(domain: str, trusted: tuple[str, ...]) -> bool:
+    return any(domain == each or domain.endswith(f".{each}") for each in trusted)

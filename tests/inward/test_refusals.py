@@ -1,0 +1,154 @@
+"""Email that is refused before its 250: by the DMARC policy of its sender's domain, or as junk."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from postroom.inward import refusals
+from postroom.net.dns import Resolver
+from tests.api.test_junk import NOTE, came, messages_of, offer
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+from tests.doubles_dns import DnsServer
+from tests.inward.proxied import PEER, hand_over
+from tests.letters import letter
+from tests.waiting import until
+
+RECORDS = {
+    ("_dmarc.bank.test", "TXT"): ["v=DMARC1; p=reject"],
+    ("_dmarc.bank.zone", "TXT"): ["v=DMARC1; p=reject"],
+    ("_dmarc.shop.test", "TXT"): ["v=DMARC1; p=quarantine"],
+    ("_dmarc.trial.test", "TXT"): ["v=DMARC1; p=reject; t=y"],
+    ("_dmarc.old-trial.test", "TXT"): ["v=DMARC1; p=reject; pct=0"],
+    ("lists.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
+    ("bank.test", "TXT"): ["v=spf1 ip4:8.8.8.8 -all"],
+    ("4.4.8.8.in-addr.arpa", "PTR"): ["mail.sender.test"],
+}
+HERE = "hello@postroom.localhost"
+OF_LIST = {"list_id": "The list <talk.lists.test>"}
+
+
+@contextlib.asynccontextmanager
+async def refusing(
+    folder: Path, database_url: str, clock: FakeClock, **values: str
+) -> AsyncIterator[tuple[Server, DnsServer]]:
+    config = settings(folder, DATABASE_URL=database_url, TRUSTED_PROXIES="127.0.0.1", **values)
+    async with DnsServer(RECORDS) as names:
+        resolver = Resolver([names.address], deadline_seconds=60)
+        async with running_server(config, clock, resolver) as server:
+            yield server, names
+
+
+def forged(domain: str, number: int = 0, **fields: str) -> bytes:
+    sender = {"from": f"Support <help@{domain}>", "message_id": f"<{number}@{domain}>"}
+    return letter(NOTE, subject=f"About {number}", **sender, **fields)
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
+    database_url: str, tmp_path: Path, clock: FakeClock, workers: str
+) -> None:
+    async with refusing(tmp_path, database_url, clock, DMARC="reject", WORKERS=workers) as (server, names):
+        inbox_id = await server.new_inbox("hello")
+        answer = await hand_over(server.smtp_port, forged("bank.test"), HERE)
+        assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
+        kept = [
+            (forged("shop.test", 1), "alice@sender.test", PEER, "quarantine", None),
+            (forged("trial.test", 2), "alice@sender.test", PEER, "quarantine", None),
+            (forged("old-trial.test", 3), "alice@sender.test", PEER, "quarantine", None),
+            (forged("bank.test", 4, **OF_LIST), "owner@lists.test", PEER, "quarantine", "mailing_list"),
+            (forged("bank.zone", 5), "alice@sender.test", "10.1.2.3", "quarantine", "local_policy"),
+            (forged("nobody.test", 6), "alice@sender.test", PEER, None, None),
+        ]
+        for raw, sender, peer_ip, _, _ in kept:
+            said = await hand_over(server.smtp_port, raw, HERE, sender=sender, peer_ip=peer_ip)
+            assert said.startswith("250 "), said
+        pretended = forged("bank.test", 7, **OF_LIST)  # the list vouches for nothing
+        assert (await hand_over(server.smtp_port, pretended, HERE)).startswith("550 5.7.26 ")
+        names.servfail.add("_dmarc.down.test")
+        assert (await hand_over(server.smtp_port, forged("down.test", 8), HERE)).startswith("250 ")
+        await came(server, len(kept) + 1)
+        found = {each["subject"]: each for each in await messages_of(server, inbox_id)}
+        assert set(found) == {f"About {number}" for number in (1, 2, 3, 4, 5, 6, 8)}
+        for number, (_, _, _, disposition, override) in enumerate(kept, 1):
+            shown = found[f"About {number}"]
+            auth = shown["auth"]
+            assert (auth.get("disposition"), auth.get("override")) == (disposition, override), number
+            assert shown["junk"]["isJunk"] == (disposition == "quarantine"), number
+        metrics = (await server.api.get("/metrics")).text
+        assert 'postroom_mail_refused_total{reason="dmarc"}' in metrics
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize(
+    ("dmarc", "trusted", "disposition", "override"),
+    [
+        ("mark", "", "none", "local_policy"),
+        ("junk", "", "quarantine", "local_policy"),
+        ("reject", "lists.test", "none", "trusted_forwarder"),
+    ],
+)
+async def test_a_message_says_what_was_done_for_a_policy_and_why(
+    tmp_path: Path,
+    database_url: str,
+    clock: FakeClock,
+    dmarc: str,
+    trusted: str,
+    disposition: str,
+    override: str,
+) -> None:
+    more = {"DMARC": dmarc, "TRUSTED_SEALERS": trusted}
+    async with refusing(tmp_path, database_url, clock, **more) as (server, _):
+        inbox_id = await server.new_inbox("hello")
+        raw = forged("bank.test", 1, **OF_LIST)
+        assert (await hand_over(server.smtp_port, raw, HERE, sender="owner@lists.test")).startswith("250 ")
+        await came(server, 1)
+        (shown,) = await messages_of(server, inbox_id)
+        auth = shown["auth"]
+        assert (auth["policy"], auth["disposition"], auth["override"]) == ("reject", disposition, override)
+        assert shown["junk"]["isJunk"] == (disposition == "quarantine")
+
+
+async def test_junk_is_refused_only_if_all_its_inboxes_refuse_it_and_content_alone_never_ends_a_talk(
+    database_url: str, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with refusing(tmp_path, database_url, clock) as (server, _):
+        hello, other = await server.new_inbox("hello"), await server.new_inbox("other")
+        junk = {"action": "reject", "threshold": 0.9, "rejectThreshold": 0.95}
+        await server.api.patch(f"/v1/inboxes/{hello}", json={"junk": junk})
+        there = "other@postroom.localhost"
+        assert await hand_over(server.smtp_port, offer(1), HERE) == "550 5.7.1 Refused as junk"
+        assert await messages_of(server, hello, include="junk") == []
+
+        assert (await hand_over(server.smtp_port, offer(2), HERE, there)).startswith("250 ")
+        await came(server, 2)
+        ((apart,), (marked,)) = (
+            await messages_of(server, hello, include="junk"),
+            await messages_of(server, other),
+        )
+        assert (apart["folder"], marked["folder"]) == ("junk", "inbox")
+
+        sent = await server.api.post(
+            f"/v1/inboxes/{hello}/send",
+            json={"to": "somebody@elsewhere.example", "subject": "Offer?", "body": "Tell me more."},
+            headers={"Idempotency-Key": "3f0a2cf8-57e4-4c0e-9a53-6a0d3f9d7a11"},
+        )
+        asked = (await server.api.get(f"/v1/messages/{sent.json()['id']}")).json()["rfcMessageId"]
+        assert (await hand_over(server.smtp_port, offer(3, in_reply_to=asked), HERE)).startswith("250 ")
+
+        high = {**junk, "rejectThreshold": 1}
+        await server.api.patch(f"/v1/inboxes/{hello}", json={"junk": high})
+        below = await hand_over(server.smtp_port, offer(4), HERE)
+        assert below.startswith("250 "), "below the higher threshold it lies in Junk"
+        await server.api.patch(f"/v1/inboxes/{hello}", json={"junk": junk})
+        monkeypatch.setattr(refusals, "SECONDS", 0.0)
+        assert (await hand_over(server.smtp_port, offer(5), HERE)).startswith("250 ")
+
+        async def all_are_apart() -> bool:
+            return len(await messages_of(server, hello, include="junk")) >= 5
+
+        await until(all_are_apart)
+        subjects = [each["folder"] for each in await messages_of(server, hello, include="junk")]
+        assert subjects.count("junk") == 3
