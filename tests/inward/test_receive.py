@@ -411,7 +411,8 @@ async def test_a_signature_is_verified_with_the_key_in_dns(
     async with DnsServer(records) as dns, running_server(config, clock, asks_once(dns)) as server:
         await server.new_inbox("hello")
         expected = {"spf": "none", "dkim": verdict, "dmarc": verdict, "domain": "sender.test"}
-        expected |= {"policy": "reject"} if verdict == "fail" else {}
+        asked = {"policy": "reject", "disposition": "none", "override": "local_policy"}
+        expected |= asked if verdict == "fail" else {}
         assert await auth_of(server, raw) == expected
 
 
