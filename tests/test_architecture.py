@@ -24,6 +24,7 @@ LAYERS: list[list[str]] = [
         "errors",
         "calendar_errors",
         "setting_values",
+        "settings",
         "config",
         "log",
         "traces",
@@ -54,7 +55,7 @@ TRANSACTIONS_OF_DOORS = {
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
 DOORS = {"smtp", "imap", "web", "couriers"}
-PURE = {"limits", "errors", "calendar_errors", "setting_values", "config"}
+PURE = {"limits", "errors", "calendar_errors", "setting_values", "settings", "config"}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')
 COMMENT = re.compile(r"#.*")
