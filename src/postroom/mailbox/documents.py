@@ -20,6 +20,7 @@ from postroom_mail.reading.links import LinkDetail
 AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
 ANOTHER_ADDRESS = "The alias or other address of the inbox that the email came to, if not its own."
 AS_IT_CAME = "The message that this one redirects unchanged, still from its author."
+OF_TRACE = "Of the trace (W3C) that the message belongs to, if it was sent or received in one."
 NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
 RULED = "The rules that matched it when it came, and what they did."
 COPIED = "The message of another inbox that a rule copied here."
@@ -54,8 +55,7 @@ _BODY_KEY, _BEHIND_BODY, _REPLY_KEY = b'"bodyText":"', b'","bodyHtml":"', b'"rep
 
 
 Verdict = Literal["clean", "suspicious", "malicious"]
-
-
+Disposed = Literal["none", "quarantine"]
 OF_POLICY = "What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject."
 
 
@@ -74,9 +74,7 @@ class Verdicts(Struct, frozen=True):
     domain: str
     arc: str | UnsetType = UNSET
     policy: Annotated[str, Meta(description=OF_POLICY)] | UnsetType = UNSET
-    disposition: Annotated[Literal["none", "quarantine"], Meta(description=OF_DISPOSITION)] | UnsetType = (
-        UNSET
-    )
+    disposition: Annotated[Disposed, Meta(description=OF_DISPOSITION)] | UnsetType = UNSET
     override: Annotated[str, Meta(description=OF_OVERRIDE)] | UnsetType = UNSET
 
 
@@ -148,9 +146,6 @@ class Junk(Struct, rename="camel", frozen=True):
     score: float
     is_junk: bool
     reasons: list[JunkReason]
-
-
-OF_TRACE = "Of the trace (W3C) that the message belongs to, if it was sent or received in one."
 
 
 class Document(Struct, rename="camel", frozen=True):
