@@ -27,7 +27,7 @@ REJECT: Final = "reject"
 TRUSTED, LIST, LOCAL = "trusted_forwarder", "mailing_list", "local_policy"  # RFC 9990 section 3.1.1.3
 
 
-class Peer(Protocol):
+class SendingServer(Protocol):
     """The server that handed an email over: `peer_ip` is "" for email from inside."""
 
     @property
@@ -106,7 +106,7 @@ def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
 async def judge(
     raw: bytes,
     mail: ParsedMail,
-    peer: Peer,
+    peer: SendingServer,
     lookup: Lookup,
     covered: tuple[str, ...] = (),
     trusted_sealers: tuple[str, ...] = (),
@@ -132,7 +132,7 @@ async def judge(
 async def judge_sender(
     raw: bytes,
     mail: ParsedMail,
-    peer: Peer,
+    peer: SendingServer,
     lookup: Lookup,
     covered: tuple[str, ...] = (),
 ) -> Verdicts:
@@ -143,7 +143,7 @@ async def judge_sender(
 
 
 async def judge_by_policy(
-    config: Config, raw: bytes, mail: ParsedMail, peer: Peer, lookup: Lookup, is_judged: bool = True
+    config: Config, raw: bytes, mail: ParsedMail, peer: SendingServer, lookup: Lookup, is_judged: bool = True
 ) -> Judged:
     """Who sent it, and what the server does with email that fails DMARC once it is accepted."""
     if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
@@ -162,7 +162,9 @@ def to_verdicts(found: "Evaluation", disposition: Disposition | None) -> Verdict
     return replace(verdicts, disposition=disposition.action, override=disposition.override or UNSET)
 
 
-def dispose(config: Config, found: "Evaluation", peer: Peer, is_accepted: bool) -> Disposition | None:
+def dispose(
+    config: Config, found: "Evaluation", peer: SendingServer, is_accepted: bool
+) -> Disposition | None:
     """Return what is done with email that fails DMARC (RFC 9989 section 5.4); None if nothing was asked.
 
     A mailing list changes what its authors signed, and a forwarder in a private network hides who sent
