@@ -183,7 +183,7 @@ def test_no_two_tools_read_alike() -> None:
 
     seen: dict[str, set[str]] = {}
     for name in server.TOOLS:
-        told = server._described(name).description.partition(".")[0].lower()
+        told = server.described(name).description.partition(".")[0].lower()
         words = set(re.findall(r"[a-z]{3,}", told)) - {
             "the",
             "and",

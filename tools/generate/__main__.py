@@ -7,6 +7,8 @@ from pathlib import Path
 from tools.generate import (
     decisions,
     description,
+    events,
+    mcp_tools,
     python_calls,
     python_commands,
     python_limits,
@@ -29,6 +31,8 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
     "docs/decisions.md": decisions.decisions,
+    "docs/events.md": events.events,
+    "docs/mcp-tools.md": mcp_tools.mcp_tools,
     f"{TYPESCRIPT}/types.ts": typescript.types,
     f"{TYPESCRIPT}/errors.ts": typescript.errors,
     f"{TYPESCRIPT}/operations.ts": typescript.operations,

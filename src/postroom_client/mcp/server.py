@@ -169,7 +169,7 @@ def build(
     told: dict[str, str] = {}
     for name in names:
         function = next(getattr(group, name) for group in groups if hasattr(group, name))
-        tool = answers.tidy(_described(name), function, told, is_text=is_text)
+        tool = answers.tidy(described(name), function, told, is_text=is_text)
         server._tool_manager._tools[name] = tool.model_copy(update={"meta": tool_meta(name)})
     if "read_thread" in names:
         guides.add_to(server, api)
@@ -186,8 +186,8 @@ def extensions(caller_of: CallerOf, names: Collection[str], has_events: bool = F
 
 
 @cache
-def _described(name: str) -> Tool:
-    """Cached for all servers: this takes most of the time of a first request."""
+def described(name: str) -> Tool:
+    """Return a tool with its arguments. Cached: this takes most of the time of a first request."""
     [kind] = [kind for kind in GROUPS if hasattr(kind, name)]
     return answers.describe(getattr(kind(ApiCaller(_nobody)), name), TOOLS[name][0])
 

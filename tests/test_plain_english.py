@@ -1,0 +1,124 @@
+"""The documents are written in plain English: short sentences, the words of the trade, short pages."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import PAGES, ROOT, named
+
+GENERATED = {"docs/reference.md", "docs/decisions.md", "docs/events.md", "docs/mcp-tools.md"}
+OTHERS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "clients/typescript/README.md",
+    "src/postroom_client/README.md",
+    "src/postroom_mail/README.md",
+    "skills/postroom/SKILL.md",
+    "src/postroom/web/llms.txt",
+]
+WRITTEN = [path for path in PAGES if named(path) not in GENERATED]
+LONGEST_SENTENCE, LONGEST_PAGE, WORDS_OF_ALL_PAGES = 30, 1_500, 45_000
+# "mail" is right in compounds: a mail server.
+COMPOUNDS = "app|boxes|client|exchanger|flow|form|host|list|provider|relay|server|service|system"
+MAIL_AS_A_COUNTABLE = (
+    r"(?:a|an|each|every|one|this|that|another) mail(?= [a-z]|[.,;:)]|$)" rf"(?! (?:{COMPOUNDS})s?\b)"
+)
+WRONG_WORDS = re.compile(
+    rf"\b(?:{MAIL_AS_A_COUNTABLE}|mails|mail programs?|whoever|anyone who|as things stand|by itself"
+    r"|of (?:its|their|your|our|one's) own|beside|out of reach|(?:key|keys) reach(?:es)?|letters?)\b",
+    re.IGNORECASE,
+)
+# What is left to rewrite: a page may not get worse than this.
+LEFT = {
+    "docs/coming-from-agentmail.md": 7,
+    "docs/concepts.md": 1,
+    "docs/configuration.md": 13,
+    "docs/dashboard.md": 5,
+    "docs/deliverability.md": 1,
+    "docs/flow.md": 54,
+    "docs/junk.md": 1,
+    "docs/mail-host.md": 1,
+    "docs/mail-programs.md": 7,
+    "docs/mcp.md": 2,
+    "docs/operations.md": 6,
+    "docs/people.md": 9,
+    "docs/postgresql.md": 2,
+    "docs/quickstart.md": 1,
+    "docs/real-mail.md": 9,
+    "docs/releasing.md": 1,
+    "docs/reliability.md": 11,
+    "docs/scale.md": 50,
+    "docs/security.md": 73,
+    "docs/simulator.md": 1,
+    "docs/troubleshooting.md": 1,
+    "docs/webhooks.md": 1,
+    "README.md": 1,
+    "CONTRIBUTING.md": 18,
+    "clients/typescript/README.md": 2,
+    "src/postroom_client/README.md": 1,
+    "src/postroom_mail/README.md": 2,
+    "skills/postroom/SKILL.md": 4,
+    "src/postroom/web/llms.txt": 3,
+}
+
+
+def prose(text: str) -> str:
+    """The text without blocks, code, link targets, front matter and HTML."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!--.*?-->|<[^>]+>", "", text, flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`", "CODE", text)
+    return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Each sentence of paragraphs, list items and table cells; headings are none."""
+    plain = re.sub(r"^#+ .*$", "\n\n", prose(text), flags=re.MULTILINE)
+    plain = re.sub(r"^\|(.*)\|$", lambda row: row[1].replace("|", "\n\n") + "\n\n", plain, flags=re.MULTILINE)
+    plain = re.sub(r"^ *(?:[-*]|\d+\.) ", "\n\n", plain, flags=re.MULTILINE)
+    for paragraph in re.split(r"\n\s*\n", plain):
+        yield from re.split(r"(?<=[.?!:])[)*\"]* +(?=\S)", " ".join(paragraph.split()))
+
+
+def long_sentences(text: str) -> list[str]:
+    return [each for each in sentences(text) if len(re.findall(r"\w[\w'.-]*", each)) > LONGEST_SENTENCE]
+
+
+def wrong_words(text: str) -> list[str]:
+    return [found[0] for found in WRONG_WORDS.finditer(" ".join(prose(text).split()))]
+
+
+def begins_with_a_sentence(text: str) -> bool:
+    """Below the title stands a sentence, before any list, table, block or heading."""
+    return bool(re.match(r"(?:<!--.*?-->\s*)?# [^\n]+\n\n(?![#|`>-])[^\n]*\w", text)) and not long_sentences(
+        text.partition("\n\n")[2].partition("\n\n")[0]
+    )
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, *(ROOT / name for name in OTHERS)], ids=named)
+def test_a_page_is_written_in_short_sentences_and_words_of_the_trade(path: Path) -> None:
+    text = path.read_text()
+    found = [*long_sentences(text), *wrong_words(text)]
+    assert len(found) <= LEFT.get(named(path), 0), found
+
+
+def test_a_page_begins_with_a_sentence() -> None:
+    assert [named(path) for path in WRITTEN if not begins_with_a_sentence(path.read_text())] == []
+
+
+def test_the_measure_finds_what_it_looks_for() -> None:
+    long = "One " + "and one " * 20 + "is long."
+    assert long_sentences(f"# T\n\n{long} Short.\n\n| {long} | x |\n") == [long, long]
+    assert long_sentences("- " + "Some short words end here. " * 9) == []
+    assert wrong_words("Whoever sends a mail to a mail server, or mails,\nby itself") == [
+        "Whoever",
+        "a mail",
+        "mails",
+        "by itself",
+    ]
+    assert wrong_words("Email, mailboxes, a mail client and `a mail`") == []
+    assert begins_with_a_sentence("# T\n\nYou can.\n")
+    assert not begins_with_a_sentence("# T\n\n## U\n\nYou can.\n")
