@@ -38,7 +38,7 @@ from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.upkeep import integrity
 from postroom.web.api import messages, search
-from tests import kept_connections, late_imports, memory_folder, programs
+from tests import kept_connections, late_imports, memory_folder, programs, warm_start
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.mail.keys import give_every_domain_this_key
@@ -167,6 +167,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """What every process of the run needs is made before they are copied from this one."""
     if is_side_by_side(session.config):
         signing_key()
+        warm_start.share_fork_server()  # it loads while tests are collected
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

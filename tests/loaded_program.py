@@ -22,6 +22,7 @@ MODULES = (
     "postroom.imap.server",
     "postroom.storage.engines.postgres",
     "postroom_client.client",
+    "postroom_client.mcp.server",
     "anyio._backends._asyncio",
     "cryptography.hazmat.backends.openssl",
     "cryptography.x509",

@@ -37,6 +37,19 @@ FORKS.set_forkserver_preload(["tests.loaded_program"])
 _one_at_a_time = threading.Lock()  # to start a process and to read how it ended
 
 
+def share_fork_server() -> None:
+    """Starts the one that loads the program, also for all processes that are copied from this one."""
+    with contextlib.chdir(ROOT):
+        forkserver.ensure_running()
+    os.register_at_fork(after_in_child=_trust_that_it_runs)
+
+
+def _trust_that_it_runs() -> None:
+    """Only the process that started it could ask."""
+    forkserver.ensure_running = lambda: None
+    forkserver.ForkServer.ensure_running = lambda self: None  # type: ignore[method-assign]
+
+
 def start(
     environment: Mapping[str, str],
     log: IO[Any],
