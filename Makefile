@@ -11,16 +11,19 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test soak setup generate check bench docs screenshots release lock clean
+.PHONY: help run test test-long soak setup generate check bench docs screenshots release lock clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
 	@exec $(BIN)/postroom serve
 
 test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 	@$(BIN)/python -m pytest --processes auto $(PYTEST_ARGS)
+
+test-long: $(VENV)/.dev  ## Run every test with every sample, and invent more of them
+	@POSTROOM_TEST_SHARE=all POSTROOM_TEST_CASES=$(or $(CASES),200) $(BIN)/python -m pytest --processes auto $(PYTEST_ARGS)
 
 soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KILLS=100 HOSTILE=1000 MINUTES=60
 	@$(BIN)/python -m tests.simulation $(subst :, ,$(or $(SEEDS),0:1000))

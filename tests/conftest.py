@@ -38,7 +38,7 @@ from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.upkeep import integrity
 from postroom.web.api import messages, search
-from tests import kept_connections, late_imports, memory_folder, programs, warm_start
+from tests import kept_connections, late_imports, memory_folder, programs, shares, warm_start
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.mail.keys import give_every_domain_this_key
@@ -108,6 +108,7 @@ _databases = Databases()
 _homes = Homes(memory_folder.choose())
 USER_FILES = pytest.StashKey[UserFiles]()
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+FOR_OTHERS = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -151,6 +152,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[LEFT_OUT] = programs.leave_out(config, items)
+    if len(items) > MANY_TESTS:
+        config.stash[FOR_OTHERS] = shares.leave_for_others(config, items)
     items.sort(key=lambda item: (item.nodeid.startswith(SHORTEST), not item.nodeid.startswith(LONGEST)))
 
 
@@ -171,7 +174,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in programs.summary(config.stash.get(LEFT_OUT, Counter())):
+    left_out = programs.summary(config.stash.get(LEFT_OUT, Counter()))
+    for line in (*left_out, *shares.summary(config.stash.get(FOR_OTHERS, 0))):
         terminalreporter.write_line(line)
 
 

@@ -33,6 +33,7 @@ from tests.warm_bench import warm_servers as warm_servers
 pytestmark = pytest.mark.usefixtures("migrated_databases")
 
 
+@pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_start_is_measured_and_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "SCRATCH", tmp_path)
@@ -65,12 +66,14 @@ def test_a_run_that_is_ended_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_memory_is_that_of_a_server_that_answered() -> None:
     (result,) = memory.measure(requests=20, idle_seconds=0)
     assert result.value > 1
 
 
+@pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_sends_are_compared_with_a_bare_endpoint() -> None:
     first, *delivered = sending.measure(SendLoad(connections=2, sends=10, rounds=1, deliveries=10))
@@ -79,6 +82,7 @@ def test_sends_are_compared_with_a_bare_endpoint() -> None:
     assert [result.unit for result in delivered] == ["mails/s"] * (sending.SMTP_SINK is not None)
 
 
+@pytest.mark.share
 def test_what_a_deposit_costs_is_measured_for_each_kind_of_mail() -> None:
     results = {result.name: result.value for result in deposit_costs.measure(200_000)}
     assert len(results) == 9
@@ -102,6 +106,7 @@ def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:
     assert all(result.value > 0 for result in results[2::3])
 
 
+@pytest.mark.share
 def test_search_is_measured_on_both_databases(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "running_postgres", lambda: contextlib.nullcontext(postgres_url))
     monkeypatch.setattr(search, "VOCABULARY", "a small one")
@@ -113,17 +118,20 @@ def test_search_is_measured_on_both_databases(postgres_url: str, monkeypatch: py
     assert all(result.value > 0 for result in results)
 
 
+@pytest.mark.share
 def test_what_an_import_costs_is_measured_and_a_second_one_brings_nothing() -> None:
     units = [result.unit for result in importing.measure(size=20, kinds=importing.KINDS[:1])]
     assert units == ["mails/s", "ms/mail", "mails/s"]
 
 
+@pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_what_mailboxes_elsewhere_cost_is_measured() -> None:
     results = mailboxes.measure(size=3, idle_seconds=0)
     assert [result.unit for result in results] == ["kB", "s", "% of a core", "kB/s", "s", "ms"]
 
 
+@pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_a_mail_program_is_measured() -> None:
     results = imap.measure(50, keys=2, heard=2)
@@ -198,6 +206,7 @@ def test_the_table_and_the_json_show_value_aim_and_peer() -> None:
     }
 
 
+@pytest.mark.share
 def test_pauses_are_measured_under_hostile_shapes() -> None:
     results = pauses.measure(seconds=0.05, most_shapes=3)
     assert [result.unit for result in results[:3]] == ["", "ms", "ms"]

@@ -25,6 +25,7 @@ from tests.warm_bench import warm_servers as warm_servers
 pytestmark = pytest.mark.usefixtures("one_client", "warm_servers")
 
 
+@pytest.mark.share
 def test_inbound_gives_the_rates_to_the_250_and_until_all_is_done_the_costs_and_the_events() -> None:
     load = InboundLoad(
         2,
@@ -78,12 +79,14 @@ def test_the_mix_is_what_it_says_and_the_same_each_time() -> None:
     )
 
 
+@pytest.mark.share
 def test_a_list_of_messages_is_compared_with_stored_json() -> None:
     [result] = message_list.measure(ListLoad(connections=2, requests=10, rounds=1))
     assert result.peer is not None
     assert result.value > 0 < result.peer.value
 
 
+@pytest.mark.share
 def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None:
     with scratch_folder() as folder:
         results = inbound_postgres.measure_at(postgres_url, folder, PostgresLoad(2, warm_up=2, mails=10))
@@ -91,6 +94,7 @@ def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None
     assert results[1].value > 0 < results[3].value
 
 
+@pytest.mark.share
 def test_the_cost_of_a_mail_is_measured_for_every_number_of_nodes(postgres_url: str) -> None:
     load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, freezes=1)
     with usual_limits(), scratch_folder() as folder:

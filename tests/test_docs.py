@@ -363,8 +363,8 @@ def test_every_command_that_is_named_exists_with_its_options(document: Path) -> 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_every_target_of_make_that_is_named_exists(document: Path) -> None:
-    targets = set(re.findall(r"^([a-z]+):", read("Makefile"), re.MULTILINE))
-    assert set(re.findall(r"(?:`|^)make ([a-z]+)", document.read_text(), re.MULTILINE)) <= targets
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", document.read_text(), re.MULTILINE)) <= targets
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)

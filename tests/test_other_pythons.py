@@ -50,6 +50,7 @@ def test_the_sources_are_understood_without_a_warning(sources: Path, tmp_path: P
     assert "invalid escape sequence" in look(tmp_path).stderr
 
 
+@pytest.mark.share(2)
 @pytest.mark.needs(NEWEST, f"packages for {NEWEST}")
 def test_the_server_takes_and_sends_mail_there(sources: Path, tmp_path: Path) -> None:
     command = [python_with_packages(NEWEST), "-m", "postroom"]
@@ -58,6 +59,7 @@ def test_the_server_takes_and_sends_mail_there(sources: Path, tmp_path: Path) ->
         exchange_mail(base_url, smtp_port, token)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "version",
     [pytest.param(each, marks=pytest.mark.needs(each, f"packages for {each}")) for each in OTHERS],

@@ -77,6 +77,7 @@ def seen(page: Page, camera: CDPSession, tricks: list[Trick]) -> list[bool]:
     return found
 
 
+@pytest.mark.share(3, turn=1)
 def test_a_browser_shows_of_each_trick_what_the_table_says(browser: Browser) -> None:
     every = [*TRICKS, *HARMLESS]
     found: list[bool] = []

@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from tests.browser import hostile_mails
 from tests.browser.conftest import PATIENCE, SMALL, Open, Watch
 from tests.browser.house import House
+from tests.shares import PARTS
 
 pytestmark = pytest.mark.needs("chromium")
 AT_ONCE = 20
@@ -112,14 +113,17 @@ def wait_until_loaded(page: Page, urls: set[str]) -> None:
             frame.wait_for_load_state()
 
 
+@pytest.mark.share
+@pytest.mark.parametrize("part", range(PARTS))
 def test_what_a_stranger_designed_runs_and_loads_nothing(
-    running: House, open_page: Open, hostile: Hostile, watch: Watch
+    part: int, running: House, open_page: Open, hostile: Hostile, watch: Watch
 ) -> None:
     """All that has HTML, as the pages show it; of the others there is nothing to design."""
     assert len(hostile.with_html) >= 160
     page = open_page("/app/sessions", viewport=SMALL)
-    for start in range(0, len(hostile.with_html), AT_ONCE):
-        at_once = hostile.with_html[start : start + AT_ONCE]
+    designed = hostile.with_html[part::PARTS]
+    for start in range(0, len(designed), AT_ONCE):
+        at_once = designed[start : start + AT_ONCE]
         urls = [f"{running.base_url}/app/messages/{each}/html" for each in at_once]
         page.evaluate(IN_FRAMES, urls)
         wait_until_loaded(page, set(urls))

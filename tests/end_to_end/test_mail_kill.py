@@ -191,6 +191,7 @@ def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
     assert kept.threads == len(kept.subjects)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("engine", "victim"), [*(("sqlite", victim) for victim in KILL), ("postgres", "both")]
 )

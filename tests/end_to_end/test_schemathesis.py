@@ -1,23 +1,28 @@
 """schemathesis reads the description that the server gives out and tries to catch the server breaking it.
 
-POSTROOM_TEST_EXAMPLES sets how many requests of its invention each operation gets.
+Each part asks a third of the operations. POSTROOM_TEST_EXAMPLES sets how many requests of its invention each
+operation gets.
 """
 
 import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from postroom.assembly import serving
 from postroom.clock import SECOND
+from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
+from postroom.web.routing import Route
 from postroom_mail.authentication import dkim
 from tests.conftest import settings
 from tests.doubles import RushingClock
 from tests.mail.keys import signing_key
+from tests.shares import PARTS
 
 ROOT = Path(__file__).parents[2]
 SEED = 20_261_114
@@ -83,22 +88,36 @@ ALIKE = """
 include-name = {names}
 phases.fuzzing.enabled = false
 """
+OF_ANOTHER_PART = """
+[[operations]]
+include-name = {names}
+enabled = false
+"""
 
 
-def with_parameters_of_another() -> list[str]:
+def names_of(routes: Iterable[Route]) -> str:
+    return json.dumps([route.name for route in routes])
+
+
+def with_parameters_of_another(routes: list[Route]) -> Iterator[Route]:
     """Operations without a body that are asked for with as many ids and the same query as one before them."""
-    known, found = set(), []
-    for route in ROUTES:
+    known = set()
+    for route in routes:
         parameters = (route.path.count("{"), route.query, route.header)
         if route.body is None and parameters in known:
-            found.append(f"{route.method} {route.path}")
+            yield route
         known.add(parameters)
-    return found
+
+
+def configuration_for(part: int) -> str:
+    described = [route for route in ROUTES if route.path not in openapi.UNLISTED]
+    asked = described[part::PARTS]
+    others = names_of(route for route in described if route not in asked)
+    alike = names_of(with_parameters_of_another(asked))
+    return CONFIGURATION + ALIKE.format(names=alike) + OF_ANOTHER_PART.format(names=others)
 
 
 async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int | None, str]:
-    names = json.dumps(with_parameters_of_another())
-    (folder / "schemathesis.toml").write_text(CONFIGURATION + ALIKE.format(names=names))
     options = [
         f"--header=Authorization: Bearer {token}",
         "--phases=examples,coverage,fuzzing",
@@ -124,10 +143,13 @@ async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int
     return process.returncode, output.decode()
 
 
+@pytest.mark.share
+@pytest.mark.parametrize("part", range(PARTS))
 async def test_the_server_does_what_its_description_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock rushes, so that neither the limit of a minute nor that of a day is reached."""
+    (tmp_path / "schemathesis.toml").write_text(configuration_for(part))
     key = signing_key()
     monkeypatch.setattr(dkim, "generate_key", lambda: key)  # a tenth of a second each
     async with serving(settings(tmp_path), RushingClock(step=900 * SECOND), make_key=signing_key) as postroom:

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "frameworks"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 KITS = "toolkits"
+IN_TURN = pytest.mark.share(3, turn=0)  # one process loads and plays them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def page_of(name: str) -> str:
     return name.removeprefix("with_").replace("_", "-")
 
 
+@IN_TURN
 @pytest.mark.needs("frameworks for agents")
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_answers_what_it_was_asked_and_leaves_the_rest_to_a_person(
@@ -65,6 +67,7 @@ def test_an_agent_answers_what_it_was_asked_and_leaves_the_rest_to_a_person(
         check_answer(live, page_of(name), client, played.inboxes[name])
 
 
+@IN_TURN
 @pytest.mark.needs("frameworks for agents")
 def test_the_kits_for_the_other_vocabulary_do_their_work(played: Played) -> None:
     assert played.results[KITS] == [13, 11]

@@ -10,6 +10,7 @@ from tests.mixed_kills.server import BOTH, MAIN, VICTIMS, WORKER
 pytestmark = pytest.mark.needs("dovecot")
 
 
+@pytest.mark.share(2)
 async def test_every_promise_is_kept_whoever_is_killed_under_the_whole_load(
     database_url: str, tmp_path: Path
 ) -> None:
