@@ -44,14 +44,14 @@ from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
 from postroom.operations.calendars.follow_feeds import start_calendars
-from postroom.operator_services import open_tracing, start_acme, start_judges
+from postroom.operator_services import open_tracing, start_acme, start_judges, start_reports
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.delivering.receivers import Receivers
 from postroom.outward.holding.watch_holds import watch_holds
-from postroom.outward.notices import deliver_notice, tls_reports
+from postroom.outward.notices import deliver_notice
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
@@ -239,8 +239,7 @@ def start_deliveries(
     run(stack, resources, "holds", partial(watch_holds, resources))
     run(stack, resources, "drafts", partial(send_due_drafts, resources))
     notice_courier = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
-    if resources.config.tls_reports:
-        run(stack, resources, "TLS reports", partial(tls_reports.write_reports, resources))
+    start_reports(stack, resources)
     run(stack, resources, "notices", partial(deliver, deliveries.NOTICE, notice_courier))
 
 

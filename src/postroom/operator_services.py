@@ -15,6 +15,7 @@ from postroom.inward.rules import tasks
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
 from postroom.outward import nudges, rule_tasks
+from postroom.outward.notices import dmarc_reports, tls_reports
 from postroom.processes import pools
 from postroom.queue.queue_loop import Queue, run_queue
 from postroom.resources import Resources
@@ -63,6 +64,14 @@ async def open_tracing(stack: contextlib.AsyncExitStack, config: Config) -> Trac
     tracing = await pools.ONCE.run(start_tracing, config)
     stack.push_async_callback(pools.ONCE.run, tracing.close)
     return tracing
+
+
+def start_reports(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
+    """Starts what tells other domains how TLS with them went, and what came in their name."""
+    if resources.config.tls_reports:
+        resources.loops.run(stack, "TLS reports", partial(tls_reports.write_reports, resources))
+    if resources.config.dmarc_reports:
+        resources.loops.run(stack, "DMARC reports", partial(dmarc_reports.write_reports, resources))
 
 
 def start_judges(stack: contextlib.AsyncExitStack, resources: Resources) -> None:

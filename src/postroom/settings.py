@@ -166,6 +166,9 @@ SETTINGS = (
     Setting("POSTROOM_CLAMD", "clamd", "", read.clamd, "Looks for malware: host:port or unix:/path."),
     Setting("POSTROOM_CLAMD_WAIT", "clamd_wait", "0", read.number(0, 86_400), "Seconds to wait for it."),
     Setting("POSTROOM_DMARC", "dmarc", "mark", read.one_of(*DMARC_ACTIONS), "mark, junk or reject."),
+    Setting(
+        "POSTROOM_DMARC_REPORTS", "dmarc_reports", "on", read.switch, "on or off: report to senders' domains."
+    ),
     Setting("POSTROOM_RSPAMD_URL", "rspamd_url", "", read.plain_url, "Your rspamd: http://127.0.0.1:11333."),
     Setting("POSTROOM_SPAMD", "spamd", "", read.service, "Your SpamAssassin: host:port or unix:/path."),
     Setting("POSTROOM_DNSBL", "address_lists", "", read.weighted_lists, "Lists of servers: bl.example=3."),

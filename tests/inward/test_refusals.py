@@ -56,8 +56,8 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
         assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
         kept = [
             (forged("shop.test", 1), "alice@sender.test", PEER, "quarantine", None),
-            (forged("trial.test", 2), "alice@sender.test", PEER, "quarantine", None),
-            (forged("old-trial.test", 3), "alice@sender.test", PEER, "quarantine", None),
+            (forged("trial.test", 2), "alice@sender.test", PEER, "quarantine", "policy_test_mode"),
+            (forged("old-trial.test", 3), "alice@sender.test", PEER, "quarantine", "policy_test_mode"),
             (forged("bank.test", 4, **OF_LIST), "owner@lists.test", PEER, "quarantine", "mailing_list"),
             (forged("bank.zone", 5), "alice@sender.test", "10.1.2.3", "quarantine", "local_policy"),
             (forged("nobody.test", 6), "alice@sender.test", PEER, None, None),

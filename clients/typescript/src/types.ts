@@ -415,7 +415,7 @@ export interface Verdicts {
   policy?: string;
   /** What the server did with what the domain asks for: none, or quarantine, which counts as junk. */
   disposition?: "none" | "quarantine" | (string & {});
-  /** Why it did less than that: trusted_forwarder, mailing_list or local_policy. */
+  /** Why it did less than that: trusted_forwarder, mailing_list, policy_test_mode or local_policy. */
   override?: string;
 }
 

@@ -42,7 +42,8 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.processes import analysis, pools
 from postroom.processes.analysis import Analysis
-from postroom.queue import leases
+from postroom.queue import dmarc_results, leases
+from postroom.queue.dmarc_results import DmarcResult
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
 from postroom.storage.database import Tx, item_from_row
@@ -125,6 +126,7 @@ class Examined(Struct, frozen=True):
     calendar: CalendarObjects | None = None
     evidence: Evidence = Evidence(0.0)
     names: Names | None = None  # None: it was not read
+    seen: DmarcResult | None = None  # what the domain of its sender is told
 
 
 async def examine_message(
@@ -196,7 +198,8 @@ async def find_out(
         Evidence(0.0),
         find_evidence(resources, message.inbox_id, JunkContent(raw, mail, page), examination),
     )
-    return Examined(verdicts, texts, findings, readers.failed, calendar, evidence, names_of(mail))
+    seen = None if judged is None else judged.result
+    return Examined(verdicts, texts, findings, readers.failed, calendar, evidence, names_of(mail), seen)
 
 
 def look_for_signals(
@@ -249,6 +252,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
     inbox = inboxes.find(tx, message.inbox_id)
     if not remove(tx, message.id) or inbox is None:
         return []
+    dmarc_results.add_all(tx, [found.seen] if found.seen else [], now)
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)

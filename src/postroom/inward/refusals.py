@@ -16,12 +16,14 @@ from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_standing
 from postroom.inward.junk.weighing import Evidence, Standing, weigh
 from postroom.inward.mails import Arrival, Origin, Unwanted
-from postroom.inward.sender_checks import dispose, judge, to_verdicts
+from postroom.inward.sender_checks import dispose, judge, to_result, to_verdicts
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
 from postroom.net.dns import ThreadResolver
 from postroom.processes import pools, process_metrics
+from postroom.queue import dmarc_results
+from postroom.queue.dmarc_results import DmarcResult
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom_mail.html.page import read_page
@@ -63,10 +65,19 @@ class Refusals:
         mail = await pools.READING.run(parse_mail, raw)
         judged = await judge(raw, mail, origin, self._lookup, (), config.trusted_sealers)
         disposition = dispose(config, judged, origin, is_accepted=False)
+        seen = to_result(config, raw, judged, origin, disposition)
         if disposition is not None and disposition.action == sender_checks.REJECT:
+            await self._note(seen)
             return Unwanted(Unwanted.DMARC, judged.judgement.domain)
-        verdicts = to_verdicts(judged, disposition)
-        return Unwanted(Unwanted.JUNK) if await self._is_junk(raw, mail, origin, verdicts) else None
+        if not await self._is_junk(raw, mail, origin, to_verdicts(judged, disposition)):
+            return None
+        await self._note(seen)
+        return Unwanted(Unwanted.JUNK)
+
+    async def _note(self, seen: DmarcResult | None) -> None:
+        """Of accepted email its examination notes it."""
+        if seen is not None:
+            await self._resources.db.write(dmarc_results.add_all, [seen], self._resources.now())
 
     async def _is_junk(self, raw: bytes, mail: ParsedMail, origin: Origin, verdicts: Verdicts) -> bool:
         """Whether it is to all its inboxes, above the threshold from which each refuses."""

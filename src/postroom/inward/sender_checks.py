@@ -1,5 +1,6 @@
 """Who sent an email: SPF, DKIM and DMARC of the server that brought it, and what a failed policy leads to."""
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from msgspec import UNSET, Struct
@@ -11,9 +12,18 @@ from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
 from postroom.net.dns import Resolver
 from postroom.processes import pools
+from postroom.queue import dmarc_results
+from postroom.queue.dmarc_results import DmarcResult
 from postroom_mail.authentication.lookup import DnsTemporary, Lookup
 from postroom_mail.authentication.organization import domain_of, walk
 from postroom_mail.mime.parse import ParsedMail
+from postroom_mail.reports.dmarc_report_writing import (
+    CHARACTERS,
+    PUBLISHED,
+    SeenSender,
+    SeenSignature,
+    wants_reports,
+)
 
 if TYPE_CHECKING:  # it takes long to load, and a worker never judges
     from postroom_mail.authentication.authenticity import Evaluation
@@ -24,7 +34,9 @@ MARK = "mark"  # of POSTROOM_DMARC
 NONE: Final = "none"
 QUARANTINE: Final = "quarantine"
 REJECT: Final = "reject"
-TRUSTED, LIST, LOCAL = "trusted_forwarder", "mailing_list", "local_policy"  # RFC 9990 section 3.1.1.3
+# Why less is done than a domain asks for (RFC 9990 section 3.1.1.3).
+TRUSTED, LIST, LOCAL = "trusted_forwarder", "mailing_list", "local_policy"
+TRIAL = "policy_test_mode"
 
 
 class SendingServer(Protocol):
@@ -39,10 +51,10 @@ class SendingServer(Protocol):
 
 
 class Judged(Struct, frozen=True):
-    """What an email shows of its sender, and what it was made of, if anything was asked."""
+    """What an email shows of its sender, and what a report tells its domain, if that wants any."""
 
     verdicts: Verdicts
-    evaluation: "Evaluation | None" = None
+    result: DmarcResult | None = None
 
 
 class Disposition(Struct, frozen=True):
@@ -149,7 +161,8 @@ async def judge_by_policy(
     if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
         return Judged(unjudged(mail, peer.peer_ip))
     found = await judge(raw, mail, peer, lookup, (), config.trusted_sealers)
-    return Judged(to_verdicts(found, dispose(config, found, peer, is_accepted=True)), found)
+    done = dispose(config, found, peer, is_accepted=True)
+    return Judged(to_verdicts(found, done), to_result(config, raw, found, peer, done))
 
 
 def to_verdicts(found: "Evaluation", disposition: Disposition | None) -> Verdicts:
@@ -172,14 +185,15 @@ def dispose(
     """
     if found.is_rescued:
         return Disposition(NONE, TRUSTED)
-    asked = _asked(found)
-    if found.judgement.dmarc != "fail" or asked == NONE:
+    if found.judgement.dmarc != "fail" or found.dmarc.policy in (None, NONE):
         return None
     if config.dmarc == MARK:
         return Disposition(NONE, LOCAL)
     if found.list_domain and _is_trusted(found.list_domain, config.trusted_sealers):
         return Disposition(NONE, TRUSTED)
-    if asked == QUARANTINE:
+    if _is_trial(found):
+        return Disposition(QUARANTINE if found.dmarc.policy == REJECT else NONE, TRIAL)
+    if found.dmarc.policy == QUARANTINE:
         return Disposition(QUARANTINE)
     if config.dmarc == REJECT and found.list_domain:
         return Disposition(QUARANTINE, LIST)
@@ -188,13 +202,41 @@ def dispose(
     return Disposition(REJECT)
 
 
-def _asked(found: "Evaluation") -> str:
-    """The policy of the domain; one step weaker while it only tries it (`t=y`, and `pct=0` before it)."""
-    policy, record = found.dmarc.policy or NONE, found.dmarc.record
-    tags = {} if record is None else record.tags
-    is_trial = tags.get("t", "n").lower() == "y" or tags.get("pct", "").strip() == "0"
-    return {REJECT: QUARANTINE, QUARANTINE: NONE}.get(policy, NONE) if is_trial else policy
+def _is_trial(found: "Evaluation") -> bool:
+    """Whether the domain only tries its policy, which then counts one step less (`pct=0` before RFC 9989)."""
+    tags = {} if found.dmarc.record is None else found.dmarc.record.tags
+    return tags.get("t", "n").lower() == "y" or tags.get("pct", "").strip() == "0"
 
 
 def _is_trusted(domain: str, trusted: tuple[str, ...]) -> bool:
     return any(domain == each or domain.endswith(f".{each}") for each in trusted)
+
+
+def to_result(
+    config: Config,
+    raw: bytes,
+    found: "Evaluation | None",
+    peer: SendingServer,
+    disposition: Disposition | None,
+) -> DmarcResult | None:
+    """Return what a report tells the domain whose record applied; None if it wants none."""
+    record = None if found is None else found.dmarc.record
+    if found is None or record is None or not config.dmarc_reports:
+        return None
+    if not public_addresses.is_public(peer.peer_ip) or not wants_reports(record.tags):
+        return None
+    identity, done = found.spf_identity, disposition or Disposition(NONE)
+    seen = SeenSender(
+        ip_address(peer.peer_ip).compressed,
+        done.action,
+        done.override,
+        "adkim" in found.dmarc.aligned,
+        "aspf" in found.dmarc.aligned,
+        found.judgement.domain,
+        peer.mail_from.rpartition("@")[2][:CHARACTERS],
+        identity.domain if identity else "",
+        found.judgement.spf,
+        tuple(SeenSignature(each.domain, each.selector, each.verdict) for each in found.signatures),
+        {name: record.tags[name][:CHARACTERS] for name in PUBLISHED if name in record.tags},
+    )
+    return DmarcResult(dmarc_results.id_of(raw), record.domain, seen)

@@ -62,7 +62,7 @@ OF_POLICY = "What the domain asks for where DMARC fails, if it asks for anything
 OF_DISPOSITION = (
     "What the server did with what the domain asks for: none, or quarantine, which counts as junk."
 )
-OF_OVERRIDE = "Why it did less than that: trusted_forwarder, mailing_list or local_policy."
+OF_OVERRIDE = "Why it did less than that: trusted_forwarder, mailing_list, policy_test_mode or local_policy."
 
 
 class Verdicts(Struct, frozen=True):

@@ -2,14 +2,8 @@
 
 from msgspec import Struct
 
-from postroom import ids
-from postroom.clock import DAY
-from postroom.queue import deliveries
-from postroom.queue.deliveries import NewDelivery
+from postroom.queue import report_deliveries
 from postroom.storage.database import Tx
-
-LIFETIME = 10 * DAY  # longer than a report is retried
-SPREAD = 4 * 3_600_000  # reports are spread over this time after midnight (section 4.1)
 
 
 class SentTlsReport(Struct, frozen=True):
@@ -30,31 +24,9 @@ def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str,
         content=report.content,
         now=now,
     )
-    if not is_first:
-        return False
-    due_at = max(now, (report.day + 1) * DAY + spread_of(report.id))
-    new = [
-        NewDelivery(
-            id=ids.new(ids.NOTICE_DELIVERY, now),
-            account_id=account_id,
-            inbox_id="",
-            kind=deliveries.NOTICE,
-            message_id=report.id,
-            target=target,
-            lane=lane,
-            due_at=due_at,
-            created_at=now,
-        )
-        for target, lane in targets
-    ]
-    deliveries.add_all(tx, new)
-    tx.ring(deliveries.NOTICE_BELL)
-    return True
-
-
-def spread_of(report_id: str) -> int:
-    """Return how long after midnight a report is due: different for each, below `SPREAD`."""
-    return int(report_id[-8:], 16) % SPREAD
+    if is_first:
+        report_deliveries.add(tx, report.id, report.day, account_id, targets, now)
+    return bool(is_first)
 
 
 def find(tx: Tx, report_id: str) -> SentTlsReport | None:

@@ -7,7 +7,7 @@ from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.events import feedback, tool_calls
 from postroom.outward.notices import letters
-from postroom.queue import delayed_actions, idempotency, tls_reports, tls_sessions
+from postroom.queue import delayed_actions, dmarc_results, idempotency, report_deliveries, tls_sessions
 from postroom.queue.providers import counts, paces, warm_ups
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
@@ -44,7 +44,9 @@ EXPIRING = (
         "noted_at",
         tls_sessions.LIFETIME,
     ),
-    ("tls_reports", "domain, day", "created_at", tls_reports.LIFETIME),
+    ("tls_reports", "domain, day", "created_at", report_deliveries.LIFETIME),
+    ("dmarc_results", "id", "noted_at", dmarc_results.LIFETIME),
+    ("dmarc_reports", "domain, day", "created_at", report_deliveries.LIFETIME),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("feedback", "id", "created_at", feedback.LIFETIME),
     ("delayed_actions", "id", "due_at", delayed_actions.LIFETIME),

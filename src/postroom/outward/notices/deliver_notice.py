@@ -4,7 +4,7 @@ from postroom import ids
 from postroom.outward import reviewers
 from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters, notify_people, tls_reports
+from postroom.outward.notices import dmarc_reports, letters, notify_people, tls_reports
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
@@ -19,6 +19,8 @@ async def deliver_notice(
         await letters.deliver_letter(resources, outbound, delivery)
     elif ids.is_id(ids.TLS_REPORT, delivery.message_id):
         await tls_reports.deliver_report(resources, outbound, courier, delivery)
+    elif ids.is_id(ids.DMARC_REPORT, delivery.message_id):
+        await dmarc_reports.deliver_report(resources, outbound, delivery)
     else:
         await reviewers.deliver_notice(resources, outbound, delivery, letters.keep_captured)
 
