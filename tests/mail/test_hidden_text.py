@@ -62,8 +62,8 @@ def test_words_that_a_browser_shows_stay_unmarked(trick: Trick) -> None:
     assert outcome(trick) == "shown"
 
 
-def test_the_page_about_security_tells_of_each_group_what_is_caught() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+def test_the_page_about_hidden_text_tells_of_each_group_what_is_caught() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "hidden-text.md").read_text()
     written = re.findall(
         r"^\| ([a-z ]+) \| [^|]+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE
     )

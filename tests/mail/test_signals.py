@@ -205,8 +205,8 @@ def test_there_are_samples_of_every_rule_and_language() -> None:
         assert set(CODES) <= {sample.language for sample in FLAGGED if sample.kind == kind}
 
 
-def test_the_page_about_security_lists_every_rule_with_its_weight() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+def test_the_page_about_signals_lists_every_rule_with_its_weight() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "signals.md").read_text()
     written = re.findall(r"^\| `(\w+)` \| (\d+) \| (.+) \|$", page, re.MULTILINE)
     assert written == [
         (rule.name, str(rule.weight), (rule.reason[0].lower() + rule.reason[1:]).rstrip("."))

@@ -60,7 +60,7 @@ SIGNAL_RULES = (
     SignalRule("office_macros", 3, "Attaches an office document with macros."),
     SignalRule("active_content", 3, "Attaches a page or picture that contains a script."),
     SignalRule("locked_archive", 2, "Attaches an archive whose content is encrypted."),
-    SignalRule("password_beside", 2, "Mentions a password beside an encrypted archive."),
+    SignalRule("password_beside", 2, "Mentions a password for an encrypted archive."),
     SignalRule(
         "changes_payment_details", 3, "Says that payment details have changed, such as a bank account."
     ),
