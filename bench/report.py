@@ -4,14 +4,13 @@ import json
 import os
 import platform
 import sqlite3
-import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from bench.consumption import BUSY_SHARE
 from bench.results import Result
+from postroom.processes import interpreter
 
 HEADINGS = ("measurement", "value", "unit", "aim", "met", "peer in the same run", "peer's value", "ratio")
 NUMERIC = {"value", "peer's value", "ratio"}
@@ -49,11 +48,8 @@ def python() -> str:
 
 
 def build() -> str:
-    """Debian optimises by steps of its own, which its interpreter does not tell."""
-    if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
-        return "with optimisation"
-    is_of_debian = sys.prefix == "/usr" or sys.base_prefix == "/usr"
-    return "with the optimisation of the system's packagers" if is_of_debian else "WITHOUT OPTIMISATION"
+    words = {interpreter.OPTIMIZED: "with optimisation", interpreter.PLAIN: "WITHOUT OPTIMISATION"}
+    return words.get(interpreter.build(), "with the optimisation of the system's packagers")
 
 
 def warnings(share_of_others: float) -> list[str]:

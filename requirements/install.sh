@@ -23,7 +23,11 @@ install_uv() {
         --require-hashes --target .tools --upgrade -r requirements/uv.txt || true
 }
 install_with_uv() {
-    [ -x .venv/bin/python ] || .tools/bin/uv venv --quiet --python "$python" .venv
+    if [ ! -x .venv/bin/python ]; then
+        chosen=$(sh requirements/python.sh)
+        say "using $chosen ($("$chosen" --version)); make PYTHON=… chooses another"
+        .tools/bin/uv venv --quiet --python "$chosen" .venv
+    fi
     say "fetching $(count) packages into .venv"
     .tools/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "requirements/$wanted.txt"
     say "installing this checkout"

@@ -190,6 +190,12 @@ def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
     assert found["disk"] == ("fail", "0.1 GB free")
     assert found["queue"] == ("warn", "The oldest delivery has waited 7200 s")
     assert found["incoming"][0] == "pass"
+    assert found["python"][0] == "pass"
+
+
+def test_doctor_warns_of_a_python_without_optimization(shell: Shell) -> None:
+    with http_peer(Answer(200, b'postroom_python{build="plain"} 1.0\n')) as peer:
+        assert findings(peer.url)["python"][0] == "warn"
 
 
 @pytest.mark.parametrize(

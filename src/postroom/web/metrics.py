@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
 
 from postroom.clock import SECOND
-from postroom.processes import process_metrics
+from postroom.processes import interpreter, process_metrics
 from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.processes.pools import Pool
 from postroom.resources import WorkerCounts
@@ -39,6 +39,7 @@ LABELLED = {
     "postroom_queue_age_seconds": ("How long the first of each kind has been due.", "kind"),
     "postroom_pool_jobs": ("Jobs of a thread pool, including waiting ones.", "pool"),
     "postroom_pool_threads": ("Maximum threads of a pool.", "pool"),
+    "postroom_python": ("1 for how this Python was built: optimized, packaged or plain.", "build"),
 }
 
 
@@ -96,6 +97,7 @@ class Metrics:
         self._gauges = {name: gauge(name, help) for name, help in GAUGES.items()}
         self._gauges |= {name: gauge(name, help, (label,)) for name, (help, label) in LABELLED.items()}
         self._registry.register(OwnCollector())
+        self._set("postroom_python", 1, interpreter.build())
 
     def _set(self, name: str, value: float, label: str) -> None:
         self._gauges[name].labels(label).set(value)

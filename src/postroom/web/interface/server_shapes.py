@@ -52,6 +52,7 @@ class Error(Struct, frozen=True):
     feature: str | UnsetType = UNSET  # that the plan does not have
     request_id: str | UnsetType = UNSET  # of an error on our side
     inbox_id: str | UnsetType = msgspec.field(name="inboxId", default=UNSET)
+    thread_id: str | UnsetType = msgspec.field(name="threadId", default=UNSET)
     recipient: str | UnsetType = UNSET  # that is suppressed or not allowed
     recipients: list[str] | UnsetType = UNSET  # that no inbox has
     type: str | UnsetType = UNSET  # why it is suppressed
