@@ -12,7 +12,7 @@ NEEDED = ("sqlite3", "ssl", "ctypes", "bz2", "lzma")  # modules that some instal
 
 
 def build() -> str:
-    """Return OPTIMIZED, PLAIN, or PACKAGED: Debian optimizes too, by steps that its interpreter does not name."""
+    """Return OPTIMIZED, PLAIN or PACKAGED: Debian optimizes in a way that its interpreter does not name."""
     if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
         return OPTIMIZED
     return PACKAGED if sys.base_prefix == "/usr" else PLAIN
