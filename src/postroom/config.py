@@ -87,6 +87,7 @@ class Config(Struct, frozen=True):
     clamd: str  # host:port, or unix: and a path; "" for none
     clamd_wait: int  # how many seconds an email waits for it
     dmarc_reports: bool | None  # domains get daily reports about email in their name
+    greylist: bool | None  # unknown networks hand unauthenticated email over twice
     dmarc: str  # what the policy of a sender's domain leads to for email that fails DMARC
     rspamd_url: str  # "" for none
     spamd: str  # host:port, or unix: and a path; "" for none

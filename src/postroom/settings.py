@@ -169,6 +169,7 @@ SETTINGS = (
     Setting(
         "POSTROOM_DMARC_REPORTS", "dmarc_reports", "on", read.switch, "on or off: report to senders' domains."
     ),
+    Setting("POSTROOM_GREYLIST", "greylist", "off", read.switch, "on or off: unknown senders come twice."),
     Setting("POSTROOM_RSPAMD_URL", "rspamd_url", "", read.plain_url, "Your rspamd: http://127.0.0.1:11333."),
     Setting("POSTROOM_SPAMD", "spamd", "", read.service, "Your SpamAssassin: host:port or unix:/path."),
     Setting("POSTROOM_DNSBL", "address_lists", "", read.weighted_lists, "Lists of servers: bl.example=3."),

@@ -112,6 +112,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
     ),
     "dmarc_results": ({"day": 0, "domain": "a.test", "result": "[]"}, "id", "noted_at", 3 * DAY),
     "dmarc_reports": ({"id": "dmr_1", "day": 0, "content": b""}, "domain", "created_at", 10 * DAY),
+    "greylist": ({"key": "k", "first_at": 0}, "bucket", "seen_at", 36 * DAY),
     "tls_reports": ({"id": "tlr_1", "day": 0, "content": b""}, "domain", "created_at", 10 * DAY),
     "provider_hours": (
         {

@@ -80,10 +80,11 @@ class Arrival(Struct, frozen=True):
 
 
 class Unwanted(Struct, frozen=True):
-    """Why an email is refused. `domain` is the one whose DMARC policy asks for that."""
+    """Why an email is refused, or put off. `domain` is the one whose DMARC policy asks for that."""
 
     DMARC: ClassVar = "dmarc"
     JUNK: ClassVar = "junk"
+    GREYLIST: ClassVar = "greylist"
 
     reason: str
     domain: str = ""

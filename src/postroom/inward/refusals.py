@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from postroom import log
 from postroom.accounts.rules import junk
 from postroom.accounts.rules.junk import JunkRules
-from postroom.inward import sender_checks
+from postroom.inward import greylist, sender_checks
 from postroom.inward.admit import GENUINE
 from postroom.inward.into_thread import names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_standing
 from postroom.inward.junk.weighing import Evidence, Standing, weigh
 from postroom.inward.mails import Arrival, Origin, Unwanted
-from postroom.inward.sender_checks import dispose, judge, to_result, to_verdicts
+from postroom.inward.sender_checks import dispose, is_authenticated, judge, to_result, to_verdicts
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
@@ -69,6 +69,8 @@ class Refusals:
         if disposition is not None and disposition.action == sender_checks.REJECT:
             await self._note(seen)
             return Unwanted(Unwanted.DMARC, judged.judgement.domain)
+        if config.greylist and not is_authenticated(judged) and await self._has_to_come_again(origin):
+            return Unwanted(Unwanted.GREYLIST)
         if not await self._is_junk(raw, mail, origin, to_verdicts(judged, disposition)):
             return None
         await self._note(seen)
@@ -78,6 +80,12 @@ class Refusals:
         """Of accepted email its examination notes it."""
         if seen is not None:
             await self._resources.db.write(dmarc_results.add_all, [seen], self._resources.now())
+
+    async def _has_to_come_again(self, origin: Origin) -> bool:
+        db, keys, now = self._resources.db, greylist.keys_of(origin), self._resources.now()
+        if await db.read(greylist.is_known, keys, now):
+            return False
+        return await db.write(greylist.has_to_come_again, keys, now)
 
     async def _is_junk(self, raw: bytes, mail: ParsedMail, origin: Origin, verdicts: Verdicts) -> bool:
         """Whether it is to all its inboxes, above the threshold from which each refuses."""

@@ -202,6 +202,19 @@ def dispose(
     return Disposition(REJECT)
 
 
+def is_authenticated(found: "Evaluation") -> bool:
+    """Whether SPF or DKIM passes for the domain of its author, which may have no DMARC policy."""
+    if found.judgement.dmarc == "pass":
+        return True
+    passed = [each.domain for each in found.signatures if each.verdict == "pass"]
+    if found.spf_identity is not None and found.spf_identity.verdict == "pass":
+        passed.append(found.spf_identity.domain)
+    author = found.judgement.domain
+    return any(
+        author == each or author.endswith(f".{each}") or each.endswith(f".{author}") for each in passed
+    )
+
+
 def _is_trial(found: "Evaluation") -> bool:
     """Whether the domain only tries its policy, which then counts one step less (`pct=0` before RFC 9989)."""
     tags = {} if found.dmarc.record is None else found.dmarc.record.tags

@@ -41,6 +41,7 @@ class Refused(Enum):
     NOT_LOCAL = auto()
     TRY_LATER = auto()
     FULL = auto()
+    PUT_OFF = auto()  # its client has asked for too many that do not exist
 
 
 RecipientVerdict = Accepted | Refused

@@ -18,6 +18,7 @@ from postroom.smtp.backend import (
     MailRefused,
     RecipientDirectory,
     RecipientVerdict,
+    Refused,
     StorageFull,
     look_up_failed,
 )
@@ -41,6 +42,7 @@ from postroom.smtp.dialogue.effects import (
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
+from postroom.smtp.harvesters import Harvesters
 from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -55,6 +57,7 @@ class ConnectionContext(Struct, frozen=True):
     spool_folder: Path
     tls: ssl.SSLContext | None
     connections: ConnectionLimits
+    harvesters: Harvesters
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
@@ -194,7 +197,7 @@ class SmtpConnection(asyncio.Protocol):
     def _answer_recipient(self, question: AskRecipient) -> None:
         """Uses no task if the directory answers at once: the task would cost more than the look-up."""
         verdict = self._check_recipient(question.address)
-        if isinstance(verdict, Awaitable):
+        if isinstance(verdict, Awaitable) or verdict is Refused.UNKNOWN:
             self._start(self._answer(self._await_verdict(verdict)))
             return
         following = self._perform(self._session.recipient_answer(verdict))
@@ -291,6 +294,8 @@ class SmtpConnection(asyncio.Protocol):
                 return await self._start_tls()
 
     def _check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
+        if self._context.harvesters.is_put_off(self._peer):
+            return Refused.PUT_OFF
         try:
             return self._context.directory.check_recipient(address)
         except Exception as error:
@@ -301,6 +306,9 @@ class SmtpConnection(asyncio.Protocol):
             answer = await verdict if isinstance(verdict, Awaitable) else verdict
         except Exception as error:
             answer = look_up_failed(error)
+        harvesters = self._context.harvesters
+        if answer is Refused.UNKNOWN and harvesters.note_unknown(self._peer):
+            await harvesters.slow_down()
         return self._session.recipient_answer(answer)
 
     async def _hand_over(self, mail: AcceptMail) -> MailOutcome:

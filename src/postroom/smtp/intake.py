@@ -96,8 +96,9 @@ class RefusingIntake:
 
 
 def to_reply(unwanted: Unwanted) -> bytes:
-    is_policy = unwanted.reason == Unwanted.DMARC
-    return replies.refused_by_policy(unwanted.domain) if is_policy else replies.NOT_AS_JUNK
+    if unwanted.reason == Unwanted.DMARC:
+        return replies.refused_by_policy(unwanted.domain)
+    return replies.COME_AGAIN if unwanted.reason == Unwanted.GREYLIST else replies.NOT_AS_JUNK
 
 
 async def to_arrival(envelope: Envelope, hostname: str, now: int) -> Arrival:

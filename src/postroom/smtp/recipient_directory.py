@@ -37,6 +37,6 @@ class DatabaseDirectory:
         if destination.needs_no_inbox or destination.bounce_path is not None:
             return False
         config, inbox_id = self._resources.config, destination.inbox_id
-        if config.dmarc == sender_checks.REJECT:
+        if config.dmarc == sender_checks.REJECT or config.greylist:
             return True
         return junk.in_force(tx, [inbox_id], config.junk)[inbox_id].action == junk.REJECT

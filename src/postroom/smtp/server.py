@@ -15,6 +15,7 @@ from postroom.smtp.backend import MailIntake, RecipientDirectory
 from postroom.smtp.connection import ConnectionContext, SmtpConnection
 from postroom.smtp.connection_limits import ConnectionLimits, LimitedConnection, LocalConnectionLimits
 from postroom.smtp.dialogue import replies
+from postroom.smtp.harvesters import Harvesters
 from postroom.smtp.limits import SessionLimits
 
 _BACKLOG = 512  # connections that the system accepts while the loop is busy
@@ -41,7 +42,10 @@ class Server:
     ) -> None:
         self._limits = limits
         self._connections = connections or LocalConnectionLimits(limits)
-        self._context = ConnectionContext(directory, intake, limits, spool_folder, tls, self._connections)
+        self._harvesters = Harvesters()
+        self._context = ConnectionContext(
+            directory, intake, limits, spool_folder, tls, self._connections, self._harvesters
+        )
         # The server speaks first: without a header, a proxy looks like a client that waits for the greeting.
         self._proxy_protocol = ProxyProtocol(proxies or Proxies(), requires_header=True)
         self._listeners: list[asyncio.Server] = []
@@ -84,6 +88,7 @@ class Server:
             listener.close()
         self._proxy_protocol.close()
         self._connections.close()
+        self._harvesters.close()
         for connection in self._connections.open_connections():
             connection.hang_up(replies.SHUTTING_DOWN)
         while self._context.tasks:

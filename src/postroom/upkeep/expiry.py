@@ -6,6 +6,7 @@ from postroom.accounts.oauth import grants, oauth_clients
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.events import feedback, tool_calls
+from postroom.inward import greylist
 from postroom.outward.notices import letters
 from postroom.queue import delayed_actions, dmarc_results, idempotency, report_deliveries, tls_sessions
 from postroom.queue.providers import counts, paces, warm_ups
@@ -47,6 +48,7 @@ EXPIRING = (
     ("tls_reports", "domain, day", "created_at", report_deliveries.LIFETIME),
     ("dmarc_results", "id", "noted_at", dmarc_results.LIFETIME),
     ("dmarc_reports", "domain, day", "created_at", report_deliveries.LIFETIME),
+    ("greylist", "bucket", "seen_at", greylist.REMEMBERED),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("feedback", "id", "created_at", feedback.LIFETIME),
     ("delayed_actions", "id", "due_at", delayed_actions.LIFETIME),

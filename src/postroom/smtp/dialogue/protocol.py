@@ -31,6 +31,7 @@ _REFUSED_RECIPIENT = {
     Refused.NOT_LOCAL: replies.NO_RELAY,
     Refused.TRY_LATER: replies.TRY_LATER,
     Refused.FULL: replies.MAILBOX_FULL,
+    Refused.PUT_OFF: replies.TOO_MANY_UNKNOWN,
 }
 _NOT_STORED = {
     MailNotStored.TRY_LATER: replies.TRY_LATER,

@@ -33,6 +33,8 @@ TOO_MANY_FROM_ADDRESS = _reply("421 4.7.0 Too many connections from your address
 TRY_LATER = _reply("451 4.3.0 Try again later")
 STORAGE_FULL = _reply("452 4.3.1 Storage is full, try again later")
 MAILBOX_FULL = _reply("452 4.2.2 The mailbox is full, try again later")
+TOO_MANY_UNKNOWN = _reply("450 4.7.1 Too many unknown recipients from your network, try again later")
+COME_AGAIN = _reply("451 4.7.1 Greylisted, try again in five minutes")
 TOO_MANY_RECIPIENTS = _reply("452 4.5.3 Too many recipients")  # RFC 5321 section 4.5.3.1.10
 
 UNKNOWN_COMMAND = _reply("500 5.5.1 Unknown command")
