@@ -40,7 +40,7 @@ LAYERS: list[list[str]] = [
     ["upkeep", "first_start"],
     ["transfer"],
     ["operations"],
-    ["smtp", "imap", "web", "couriers"],
+    ["smtp", "imap", "caldav", "web", "couriers"],
     ["judging", "workers"],
     ["mail_server", "operator_services", "background_loops", "host_setup"],
     ["assembly", "welcome"],
@@ -54,7 +54,7 @@ TRANSACTIONS_OF_DOORS = {
     "imap/appending.py:file": "an upload: called in the transaction that stores the mail",
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
-DOORS = {"smtp", "imap", "web", "couriers"}
+DOORS = {"smtp", "imap", "caldav", "web", "couriers"}
 PURE = {"limits", "errors", "calendar_errors", "setting_values", "settings", "config"}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')

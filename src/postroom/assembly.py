@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroom import log
 from postroom.accounts import secret_values
 from postroom.background_loops import start_background_loops
+from postroom.caldav.server import CalDav
 from postroom.certificates.in_use import first_files
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import (
@@ -262,7 +263,7 @@ async def start_http(
     certificate: Certificate,
 ) -> Streams:
     streams = Streams(resources, Hubs(resources))
-    door = App(resources, webhook_courier, streams, posts)
+    door = App(resources, webhook_courier, streams, posts, CalDav(resources).answer)
     run(stack, resources, "key watch", streams.watch_keys)
     run(stack, resources, "session watch", door.live.watch_sessions)
     run(stack, resources, "delayed actions", partial(carry_out_delayed, resources, webhook_courier))

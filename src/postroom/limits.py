@@ -74,6 +74,7 @@ RECURRENCE_LINES = 20
 EVENT_DESCRIPTION_CHARACTERS = 20_000
 FEED_BYTES = 1 * MEGABYTE  # of a calendar file that is imported
 REMINDER_MINUTES = 40_320  # four weeks
+CALENDAR_OBJECT_BYTES = 256 * 1024  # of an event that a CalDAV client stores
 
 # A list
 PAGE = 50

@@ -25,6 +25,7 @@ from postroom.storage.database import (
 DayTimes = list[Annotated[list[str], Meta(min_length=2, max_length=2)]]
 WorkingHours = dict[str, DayTimes]
 REMINDER_MINUTES = 10
+KEPT_REMOVALS = 5_000  # of a calendar; a client that knows only an earlier version reads all of it again
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
@@ -45,6 +46,9 @@ class InboxCalendar(Struct, frozen=True):
     version: int
     event_count: int
     created_at: int
+    path_name: str | None = None
+    properties: str = "{}"
+    removals_since: int = 0
 
     @property
     def scope(self) -> Scope:
@@ -151,7 +155,17 @@ def put(tx: Tx, calendar: InboxCalendar) -> None:
         source_url=calendar.source_url,
         source_due_at=calendar.source_due_at,
         source_error=calendar.source_error,
+        properties=calendar.properties,
     )
+
+
+def find_of_path(tx: Tx, inbox_id: str, name: str) -> InboxCalendar | None:
+    """By the name that a CalDAV client gave it, else by its id."""
+    row = tx.one("select * from calendars where inbox_id = :id and path_name = :name", id=inbox_id, name=name)
+    found = find(tx, name) if row is None and ids.is_id(ids.CALENDAR, name) else None
+    if found is not None and (found.inbox_id != inbox_id or found.path_name is not None):
+        return None
+    return found if row is None else InboxCalendar.from_row(row)
 
 
 def lock_defaults(tx: Tx, inbox_ids: set[str]) -> dict[str, InboxCalendar]:
@@ -176,6 +190,27 @@ def next_version(tx: Tx, calendar_id: str, added: int = 0) -> int:
             f"A calendar has at most {EVENTS_OF_A_CALENDAR} events. Delete some first."
         )
     return int(row["version"])
+
+
+def forget_removals(tx: Tx, calendar_id: str) -> None:
+    """Keeps the newest ones; whoever knows an earlier version than these is told so."""
+    row = tx.one(
+        "select version from calendar_removals where calendar_id = :id order by version desc"
+        " limit 1 offset :kept",
+        id=calendar_id,
+        kept=KEPT_REMOVALS,
+    )
+    if row is not None:
+        tx.run(
+            "delete from calendar_removals where calendar_id = :id and version <= :version",
+            id=calendar_id,
+            version=row["version"],
+        )
+        tx.run(
+            "update calendars set removals_since = :version where id = :id",
+            version=row["version"],
+            id=calendar_id,
+        )
 
 
 def remove(tx: Tx, calendar: InboxCalendar) -> None:

@@ -28,6 +28,13 @@ CANCELLED = "cancelled"
 COUNTED = 20_000  # occurrences before the one from which a series is split
 
 
+class CalendarFileOfClient(Struct, frozen=True):
+    """The name that a CalDAV client gave to an event, and the lines that it keeps there, as JSON."""
+
+    name: str
+    kept_lines: str | None
+
+
 class EventChange(Struct, frozen=True):
     """What is to become of an event: `series` is all of it, and `mail` what its attendees are told.
 
@@ -41,6 +48,9 @@ class EventChange(Struct, frozen=True):
     version: int = 0
     is_exclusive: bool = False  # refused where somebody's time is taken already
     mail: EventMail | None = None
+    is_notice: bool = False  # only an email: nothing changes in the calendar
+    also: tuple["EventChange", ...] = ()  # that nobody is told, in the same transaction
+    file: CalendarFileOfClient | None = None
 
     @property
     def is_off(self) -> bool:

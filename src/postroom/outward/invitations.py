@@ -8,6 +8,7 @@ from postroom.errors import NotAnInvitation
 from postroom.inward.appointment import read_appointment
 from postroom.mailbox import inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.calendars.calendar_events import CalendarEvent
 from postroom.mailbox.documents import Appointment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, Message
@@ -25,6 +26,7 @@ from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.invitation import CalendarFile, CalendarSender, Invitation
 from postroom_mail.writing.invitation_answer import CalendarAnswer, Invited
+from postroom_mail.writing.series_file import EventMail
 
 SUBJECT_CHARACTERS = 900
 FILE_NAME, FILE_TYPE = "invite.ics", "application/ics"
@@ -88,6 +90,25 @@ async def to_answer(
     )
 
 
+def to_answer_of_series(inbox: Inbox, event: CalendarEvent, status: str, key: str, now: int) -> Order:
+    """An order that answers an invitation of which there is no email here."""
+    sent_at = datetime.fromtimestamp(now / 1000, UTC)
+    asked = series_file.write_mail(EventMail(invitation.REQUEST, event.series), sent_at)
+    invited = invitation_answer.find_invitation(asked.content)
+    organizer = require_organizer(invited)
+    assert invited is not None
+    return Order(
+        inbox_id=inbox.id,
+        idempotency_key=key,
+        request_hash=hash_answer(event.id, status, ""),
+        to=(organizer,),
+        subject=subject_of(status, invited),
+        body=f"{SAID[status]}: {invited.summary}".rstrip(": "),
+        thread_id=event.thread_id,
+        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox)),
+    )
+
+
 def find_invited(tx: Tx, scope: Scope, message_id: str) -> tuple[Message, Inbox]:
     message = messages.get(tx, scope, message_id)
     return message, inboxes.get(tx, scope, message.inbox_id)
@@ -100,8 +121,12 @@ def find_invitation(raw: bytes) -> Invited | None:
 
 def require_answerable(message: Message, invited: Invited | None) -> Address:
     """Returns the organizer, to whom an answer goes (RFC 5546, 3.2.3)."""
+    return require_organizer(invited if message.status == RECEIVED else None)
+
+
+def require_organizer(invited: Invited | None) -> Address:
     try:
-        if invited is None or message.status != RECEIVED:
+        if invited is None:
             raise ValueError("no invitation")
         return Address("", validate(invited.organizer))
     except ValueError:

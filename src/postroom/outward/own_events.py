@@ -1,5 +1,7 @@
 """Stores the events of an inbox's own, in the transaction of the email about them where there is one."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from postroom.accounts.actors import Actor
@@ -9,12 +11,12 @@ from postroom.events import kinds
 from postroom.events.calendar_notices import tell
 from postroom.inward.calendar_changes import with_status
 from postroom.mailbox import inbox_calendars, inboxes
-from postroom.mailbox.calendars import calendar_events, free_time
+from postroom.mailbox.calendars import calendar_events, calendar_files, free_time
 from postroom.mailbox.calendars.calendar_events import CANCELLED, DECLINED, CalendarEvent
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.event_changes import EventChange
+from postroom.outward.event_changes import CalendarFileOfClient, EventChange
 from postroom.outward.send_stages import Ready
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
@@ -32,13 +34,17 @@ def carry_out(
     """Makes, changes or cancels an event; with an email it waits until that has left."""
     calendar = inbox_calendars.get(tx, scope, change.calendar_id)
     before = find_unchanged(tx, scope, change)
-    if before is None and document is None:
+    if change.file is not None:
+        take_file_name(tx, calendar, change.event_id, change.series.uid, change.file, now)
+    elif before is None and document is None:
         made = calendar_events.find_of_calendar(tx, calendar.id, change.series.uid)
         if made is not None:  # by the same request, sent twice
             return made
     event = replace(before or calendar_events.new(calendar, change.series, now), series=change.series)
     status = CANCELLED if is_all_off(change) else change.series.part.status
     event = replace(event, status=status, seen_by=seen_by(actor))
+    if change.file is not None:
+        event = replace(event, file_name=change.file.name, kept_lines=change.file.kept_lines)
     if document is not None:
         event = waiting(event, before, document)
     participants = find_participants(tx, scope, calendar, change.series)
@@ -48,6 +54,27 @@ def carry_out(
     event = calendar_events.put(tx, calendar, event, others, now, before is None)
     tell(tx, change.kind, calendar, event, now, actor=actor)
     return event
+
+
+def carry_out_all(
+    tx: Tx, scope: Scope, actor: Actor, changes: Sequence[EventChange], now: int
+) -> list[CalendarEvent]:
+    return [carry_out(tx, scope, actor, each, now) for each in changes]
+
+
+def take_file_name(
+    tx: Tx, calendar: InboxCalendar, event_id: str, uid: str, file: CalendarFileOfClient, now: int
+) -> None:
+    """Of two clients that store a new event at once, the second is told of the first."""
+    inbox_calendars.lock_defaults(tx, {calendar.inbox_id})
+    calendar_files.release_name(tx, calendar.id, file.name, besides=event_id)
+    same = calendar_events.find_of_calendar(tx, calendar.id, uid)
+    if same is not None and same.status == CANCELLED and same.id != event_id:
+        calendar_events.remove(tx, same, now)
+        same = None
+    named = calendar_files.find(tx, calendar.id, file.name)
+    if any(each is not None and each.id != event_id for each in (named, same)):
+        raise EventChanged("Another event has this name or this UID. Read the calendar again.")
 
 
 def waiting(event: CalendarEvent, before: CalendarEvent | None, document: Document) -> CalendarEvent:
@@ -109,7 +136,9 @@ def record_sent(tx: Tx, ready: Ready) -> None:
     scope, actor, now = submission.caller.scope, submission.caller.actor, submission.now
     change = submission.order.calendar
     if isinstance(change, EventChange):
-        carry_out(tx, scope, actor, change, now, document)
+        if not change.is_notice:
+            carry_out(tx, scope, actor, change, now, document)
+        carry_out_all(tx, scope, actor, change.also, now)
     elif isinstance(change, CalendarAnswer):
         record_answer(tx, submission.around.inbox, actor, change, document, now)
     elif submission.letter.draft.calendar is not None:

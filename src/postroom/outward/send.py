@@ -99,6 +99,37 @@ async def submit_letter(
     return answer
 
 
+async def send_together(resources: Resources, caller: Caller, orders: Sequence[Order]) -> list[SendAnswer]:
+    """Accepts all of them in one transaction, or none."""
+    prepared = [await prepare_one(resources, caller, order) for order in orders]
+    known = [each for each in prepared if isinstance(each, SendAnswer)]
+    if len(known) == len(prepared):
+        return known
+    new = [each for each in prepared if isinstance(each, Submission)]
+    try:
+        answers = await resources.db.write(submit, new)
+    except ApiError as error:
+        for each in new if error.status < 500 else ():
+            await raw_mails.remove_blob(resources, each.blob)
+        raise
+    resources.db.ring(deliveries.BELL, *(bell for each in answers for bell in each.bells))
+    made = iter(answers)
+    return [each if isinstance(each, SendAnswer) else next(made) for each in prepared]
+
+
+async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Submission | SendAnswer:
+    """An email to be accepted with others, already judged; or its first answer, if its key is known."""
+    now = resources.now()
+    found = await resources.db.read(look_up, caller, order, now, resources.config.domain)
+    if isinstance(found, SendAnswer):
+        return found
+    letter = await write_letter(order, found, now)
+    blob = await raw_mails.put_if_large(resources, letter.raw)
+    allowed = limits.in_force(resources.config, caller.account_limits)
+    base_url = resources.config.base_url
+    return await judged(Submission(caller, order, found, letter, blob, base_url, now, allowed=allowed))
+
+
 async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:
     """What an order would become if sent now, with all that a send adds; nothing is stored.
 

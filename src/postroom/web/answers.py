@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.errors import ApiError
+from postroom.mailbox.inboxes import Outdated
 from postroom.web.agentmail import errors as agentmail_errors
 from postroom.web.agentmail.names import PREFIX
 from postroom.web.call import Call
@@ -53,3 +54,12 @@ def error_response(error: ApiError, challenge: str = "Bearer") -> Response:
     return Response(
         msgspec.json.encode(error.to_json()), error.status, headers, media_type="application/json"
     )
+
+
+def is_browser(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
+
+
+def is_fault(error: ApiError | Outdated) -> bool:
+    """A fault of the server: a database that did not answer is not asked again."""
+    return isinstance(error, ApiError) and error.status >= 500

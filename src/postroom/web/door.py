@@ -14,6 +14,7 @@ from starlette.types import Scope as AsgiScope
 
 from postroom import ids, log
 from postroom.accounts import keys
+from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.deliverability.unsubscribe import LINKS_IN_MAILS
 from postroom.errors import ApiError, InternalError
@@ -21,18 +22,26 @@ from postroom.external_mailboxes.fetching import Fetcher
 from postroom.external_mailboxes.posts import PostIntake
 from postroom.mailbox import inboxes
 from postroom.mailbox.file_links import PATHS
-from postroom.mailbox.inboxes import Outdated
+from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.operations.audit_log import REFUSALS, audit_refusal
+from postroom.operations.calendars.dav_requests import AnswerDav
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.resources import Resources
-from postroom.web import inbox_names, operations
+from postroom.web import dav, inbox_names, operations
 from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
-from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
+from postroom.web.answers import (
+    is_browser,
+    is_fault,
+    is_of_agentmail,
+    to_error_response,
+    to_kept_response,
+    to_response,
+)
 from postroom.web.api import file_links
 from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
 from postroom.web.call import Call, RequestOrigin, calls_from, require_owned
@@ -40,7 +49,7 @@ from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
-from postroom.web.mcp import NARROWING, RESOURCE_METADATA, McpDoor, Narrowing, narrowing_of
+from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.oauth import endpoints as oauth
 from postroom.web.public import Site
@@ -70,7 +79,6 @@ API_PREFIXES = ("/v1/", agentmail_names.PREFIX)
 AGENTMAIL_STREAM = "/v0"
 NO_ROUTE = "none"
 ROUTER, AGENTMAIL_ROUTER = Router(ROUTES), Router(AGENTMAIL_ROUTES)
-BODY = "postroom.body"  # where a request keeps its parsed body
 PATH_CHARACTERS = 200
 
 
@@ -86,9 +94,15 @@ class RequestState(Struct):
 
 class App:
     def __init__(
-        self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams, posts: PostIntake
+        self,
+        resources: Resources,
+        webhook_courier: WebhookCourier,
+        streams: Streams,
+        posts: PostIntake,
+        answer_dav: AnswerDav | None = None,
     ) -> None:
         self._streams = streams
+        self._dav = None if answer_dav is None else dav.DavAnswers(resources, answer_dav)
         self._posts = posts
         self.live = Live(resources, streams.hubs)
         self._dashboard: Dashboard | None = None
@@ -145,7 +159,7 @@ class App:
                 write_log = log.get().seldom if error.status == 503 else log.get().error
                 write_log("request failed", request_id=request_id, reason=reason)
             await self._record_refusal(state, error)
-            return to_error_response(state.request, error, self._challenge(state))
+            return to_error_response(state.request, error, dav.challenge(self._resources, state.request))
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=state.route)
             fault = InternalError("Something went wrong on our side.", request_id=request_id)
@@ -202,6 +216,9 @@ class App:
         if path.startswith(POSTS_PREFIX):
             state.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, state.request)
+        if self._dav is not None and dav.is_own(path):
+            state.route = dav.PREFIX
+            return await self._dav.answer(state.request, partial(self._admitted, state))
         if (kind := file_links.kind_of(path)) is not None:
             state.route = f"{PATHS[kind]}{{token}}"
             return await file_links.answer(self._resources, kind, state.request)
@@ -235,13 +252,18 @@ class App:
             require_at(caller, self._resource_of(state.request))
         if (narrowing := state.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
+        return self._admitted(state, caller, inbox, known is not None)
+
+    def _admitted(
+        self, state: RequestState, caller: Caller, inbox: Inbox | None, is_remembered: bool = False
+    ) -> Call:
+        """The call of a caller that is known, unless it asks too often."""
         now = self._resources.now()
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         allowance = self._limit.count(caller.account_id, most, now)
         state.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
-        is_remembered = known is not None
         origin = RequestOrigin.of(state.request)
         state.call = Call(
             self._resources, caller, state.request, self._webhook_courier, inbox, is_remembered, origin
@@ -275,14 +297,6 @@ class App:
         if inbox is not None or inbox_id is None:
             self._caller_cache.note(token, (caller, inbox), version)
         return caller, inbox
-
-    def _challenge(self, state: RequestState) -> str:
-        """Tells an MCP client where to read how to sign in (RFC 9728 section 5.1)."""
-        narrowing = narrowing_of(state.request.scope["path"])
-        if narrowing is None:
-            return "Bearer"
-        path = f"{RESOURCE_METADATA}{narrowing.path}"
-        return f'Bearer resource_metadata="{self._resources.config.base_url}{path}"'
 
     async def _record_refusal(self, state: RequestState, error: ApiError) -> None:
         """Refused attempts of a key are in the audit log, however they are answered."""
@@ -367,7 +381,7 @@ class App:
 
     async def _read_body(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         try:
-            return await inbox_names.in_fields(call, await read_once(route, call.request))
+            return await inbox_names.in_fields(call, await operations.read_once(route, call.request))
         except ApiError:
             await require_owned(call, values)
             raise
@@ -377,24 +391,3 @@ def make_dashboard(resources: Resources, webhook_courier: WebhookCourier, fetche
     from postroom.web.dashboard.dashboard import Dashboard
 
     return Dashboard(resources, webhook_courier, fetcher)
-
-
-def is_browser(request: Request) -> bool:
-    return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
-
-
-def is_fault(error: ApiError | Outdated) -> bool:
-    """A fault of the server: a database that did not answer is not asked again."""
-    return isinstance(error, ApiError) and error.status >= 500
-
-
-async def read_once(route: Route, request: Request) -> Any:
-    """A request that runs twice has the same body, or the same error."""
-    if BODY not in request.scope:
-        try:
-            request.scope[BODY] = await route.read(request, route.body)
-        except ApiError as error:
-            request.scope[BODY] = error
-    if isinstance(request.scope[BODY], ApiError):
-        raise request.scope[BODY]
-    return request.scope[BODY]

@@ -6,12 +6,13 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
+from starlette.requests import Request
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any, require_word
 from postroom.accounts.scope import Scope
-from postroom.errors import Forbidden
+from postroom.errors import ApiError, Forbidden
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.client_ids import AlreadyThere
@@ -25,6 +26,7 @@ Arguments = dict[str, Any]  # of an operation, by their names
 
 SHALLOW_OFFSET = 1000
 LONG_SECONDS = 10.0
+BODY = "postroom.body"  # where a request keeps its parsed body
 
 
 async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
@@ -137,3 +139,15 @@ _FOUND: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
     "within": _find_scope_filter,
     "place": _find_place,
 }
+
+
+async def read_once(route: Route, request: Request) -> Any:
+    """A request that runs twice has the same body, or the same error."""
+    if BODY not in request.scope:
+        try:
+            request.scope[BODY] = await route.read(request, route.body)
+        except ApiError as error:
+            request.scope[BODY] = error
+    if isinstance(request.scope[BODY], ApiError):
+        raise request.scope[BODY]
+    return request.scope[BODY]

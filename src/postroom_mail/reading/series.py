@@ -175,6 +175,12 @@ def _in_zone(event: WrittenEvent, zone: str, rules: Rules) -> str:
     return moment.written() if at is None or not zone else to_local(at, zone, rules).isoformat()
 
 
+def recurrence_id_of(line: ContentLine, series: Series) -> str:
+    """Return what a RECURRENCE-ID names, as the exceptions of this series are named."""
+    event = WrittenEvent(values={"RECURRENCE-ID": line})
+    return _in_zone(event, series.part.zone, series.zone_rules)
+
+
 def _lines(event: WrittenEvent) -> Iterator[str]:
     """RRULE, RDATE and EXDATE as written; a rule that cannot be read does not count."""
     for line in event.repeats[:MAX_LINES]:

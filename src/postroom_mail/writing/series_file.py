@@ -1,6 +1,6 @@
 """A series as a calendar file (RFC 5545): in invitations, feeds and exports."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from msgspec import Struct
@@ -13,6 +13,8 @@ from postroom_mail.writing import calendar_lines, zone_rules
 from postroom_mail.writing.invitation import CANCEL, PRODUCT, CalendarFile, in_calendar
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Kept = Mapping[str, Sequence[str]]  # lines by the exception they are in; "" is the series
+NOTHING_KEPT: Kept = {}
 
 
 class EventMail(Struct, frozen=True):
@@ -60,11 +62,22 @@ def write_feed(name: str, found: Iterable[Series], now: datetime) -> bytes:
     return calendar_lines.to_bytes([*head, *_zones(listed), *lines, "END:VCALENDAR"])
 
 
-def event_lines(series: Series, now: datetime) -> Iterator[str]:
+def write_object(series: Series, now: datetime, kept: Kept) -> bytes:
+    """One event as CalDAV has it, with the lines that a client keeps in it (RFC 4791, section 4.1)."""
+    return write_objects([(series, kept)], now)
+
+
+def write_objects(found: Sequence[tuple[Series, Kept]], now: datetime) -> bytes:
+    head = ["BEGIN:VCALENDAR", f"PRODID:{PRODUCT}", "VERSION:2.0", "CALSCALE:GREGORIAN"]
+    lines = [line for series, kept in found for line in event_lines(series, now, kept)]
+    return calendar_lines.to_bytes([*head, *_zones([series for series, _ in found]), *lines, "END:VCALENDAR"])
+
+
+def event_lines(series: Series, now: datetime, kept: Kept = NOTHING_KEPT) -> Iterator[str]:
     """The series and its exceptions, without the calendar around them."""
-    yield from _event(series, series.only, series.part, now)
+    yield from _event(series, series.only, series.part, now, more=kept.get("", ()))
     for each in series.overrides:
-        yield from _event(series, each.recurrence_id, each.part, now)
+        yield from _event(series, each.recurrence_id, each.part, now, more=kept.get(each.recurrence_id, ()))
 
 
 def _zones(found: Iterable[Series]) -> list[str]:
@@ -78,7 +91,12 @@ def _zones(found: Iterable[Series]) -> list[str]:
 
 
 def _event(
-    series: Series, recurrence_id: str, part: EventPart, now: datetime, is_off: bool = False
+    series: Series,
+    recurrence_id: str,
+    part: EventPart,
+    now: datetime,
+    is_off: bool = False,
+    more: Sequence[str] = (),
 ) -> Iterator[str]:
     yield "BEGIN:VEVENT"
     yield calendar_lines.text("UID", series.uid)
@@ -87,7 +105,8 @@ def _event(
     if recurrence_id:
         yield _moment("RECURRENCE-ID", datetime.fromisoformat(recurrence_id), series.part, series)
     yield _moment("DTSTART", part.local, part, series)
-    yield _end(part, series)
+    if part.seconds:
+        yield _end(part, series)
     if not recurrence_id:
         yield from series.lines
     yield calendar_lines.text("SUMMARY", part.summary)
@@ -99,6 +118,7 @@ def _event(
     yield from map(_attendee, part.attendees)
     yield f"STATUS:{'CANCELLED' if is_off else part.status.upper()}"
     yield f"TRANSP:{part.transparency.upper()}"
+    yield from more
     yield "END:VEVENT"
 
 

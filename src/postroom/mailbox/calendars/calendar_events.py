@@ -22,6 +22,7 @@ NEEDS_ACTION, ACCEPTED, DECLINED = "needs-action", "accepted", "declined"
 LONGEST_KEY = 255
 PROPOSALS = 20
 FEED_EVENTS = 2_000
+FORGET_EVERY = 100  # changes of a calendar
 
 
 class Proposal(Struct, rename="camel", frozen=True):
@@ -53,6 +54,8 @@ class CalendarEvent(Struct, frozen=True):
     waits_for: str | None = None
     before: Series | None = None
     seen_by: str | None = None
+    file_name: str | None = None
+    kept_lines: str | None = None
     version: int = 0
     created_at: int = 0
     updated_at: int = 0
@@ -303,13 +306,17 @@ def mark_seen(tx: Tx, scope: Scope, event_ids: Sequence[str], person: str) -> No
 def remove(tx: Tx, event: CalendarEvent, now: int) -> None:
     spans.remove(tx, event.id)
     tx.run("delete from calendar_events where id = :id", id=event.id)
+    version = inbox_calendars.next_version(tx, event.calendar_id, -1)
     insert(
         tx,
         "calendar_removals",
         inbox_id=event.inbox_id,
         calendar_id=event.calendar_id,
-        version=inbox_calendars.next_version(tx, event.calendar_id, -1),
+        version=version,
         uid_key=event.uid_key,
         event_id=event.id,
+        file_name=event.file_name,
         removed_at=now,
     )
+    if version % FORGET_EVERY == 0:
+        inbox_calendars.forget_removals(tx, event.calendar_id)

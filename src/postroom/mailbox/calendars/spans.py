@@ -173,7 +173,9 @@ def list_of(tx: Tx, column: str, owner: str, since: int, until: int, besides: st
     return [EventSpan(*row) for row in found if row[0] != besides]
 
 
-def list_partly_stored(tx: Tx, calendar_id: str, since: int, until: int) -> list[Row]:
+def list_partly_stored(
+    tx: Tx, calendar_id: str, since: int, until: int, most: int = EXPANDED_SERIES
+) -> list[Row]:
     """Series of a calendar whose spans in this time are not all stored; by the index of series."""
     return tx.all(
         "select * from calendar_events where calendar_id = :id and repeats = 1 and status <> 'cancelled'"
@@ -182,5 +184,5 @@ def list_partly_stored(tx: Tx, calendar_id: str, since: int, until: int) -> list
         id=calendar_id,
         since=since,
         until=until,
-        most=EXPANDED_SERIES,
+        most=most,
     )

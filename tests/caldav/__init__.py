@@ -1,0 +1,1 @@
+"""CalDAV over HTTP, as calendar clients speak it."""
