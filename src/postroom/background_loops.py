@@ -7,6 +7,7 @@ from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
 from postroom.mailbox.search.keep_indexed import keep_indexed
 from postroom.resources import Resources
+from postroom.upkeep.erasure.run_jobs import run_jobs
 from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.keep_evidence import keep_evidence
 from postroom.upkeep.upkeep_loop import run_upkeep
@@ -20,6 +21,7 @@ LOOPS = {
     "reputation": watch_reputation,
     "integrity": watch_integrity,
     "search index": keep_indexed,
+    "jobs": run_jobs,
 }
 
 

@@ -19,6 +19,7 @@ NOTE = "note"
 RULE_TASK, FOLLOW_UP = "rlt", "fup"
 SIGNING_KEY = "sgk"
 CALENDAR, CALENDAR_EVENT = "cal", "cev"
+JOB = "job"
 
 _SHAPE = re.compile(r"([a-z]{3,4})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.

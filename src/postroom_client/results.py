@@ -470,6 +470,19 @@ class InboxSecret(Struct, rename="camel", frozen=True):
     webhook_secret: str
 
 
+class Job(Struct, rename="camel", frozen=True):
+    """`total` is an estimate until it is done."""
+
+    id: str
+    kind: str = ""
+    state: str = ""
+    done: int = 0
+    total: int = 0
+    result: dict[str, int] = {}
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
 class JunkExamples(Struct, frozen=True):
     """What the people of an account have taught its junk filter."""
 
@@ -614,6 +627,10 @@ class Slot(Struct, frozen=True):
     end: datetime | None = None
 
 
+class StartedJob(Struct, rename="camel", frozen=True):
+    job_id: str
+
+
 class Suppression(Struct, rename="camel", frozen=True):
     """`message_id` is the sent mail that caused it, `reason` what its recipient's server or reader
     said.
@@ -728,6 +745,7 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     sequence: int | None = None
     previous_hash: str | None = None
     hash: str | None = None
+    erased_by: str | None = None
 
 
 class Hold(Struct, rename="camel", frozen=True):
@@ -1183,6 +1201,7 @@ class Account(Struct, rename="camel", frozen=True):
     storage_limit_bytes: int | None = None
     saved_searches: list[SavedSearch] = []
     junk: JunkRules | None = None
+    erasure_approval: bool = False
     created_at: datetime | None = None
 
 

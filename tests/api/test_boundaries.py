@@ -31,6 +31,7 @@ OWNED = (
     "user_id",
     "connection_id",
     "webhook_id",
+    "job_id",
 )
 
 
@@ -52,6 +53,9 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     calendar = (await api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"][0]["id"]
     lunch = {"calendarId": calendar, "summary": "Lunch", "start": "2026-11-20", "end": "2026-11-21"}
     appointment = await api.post("/v1/calendar-events", json={**lunch, "allDay": True})
+    await api.patch("/v1/account", json={"erasureApproval": True})
+    contact = (await api.get("/v1/contacts")).json()["data"][0]["address"]
+    job = await api.delete(f"/v1/contacts/{contact}")
     rule = {"name": "r", "query": "subject:x", "actions": [{"type": "archive"}]}
     rule_id = (await api.post("/v1/rules", json=rule)).json()["id"]
     return {
@@ -69,6 +73,7 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
         "user_id": user.json()["id"],
         "connection_id": connection.json()["id"],
         "webhook_id": webhook.json()["id"],
+        "job_id": job.json()["jobId"],
     }
 
 

@@ -204,6 +204,24 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
     ),
     "rule_matches": ({"rule_id": "rul", "message_id": "m"}, "message_id", "matched_at", 30 * DAY),
     "rule_replies": ({"inbox_id": "inb"}, "address", "day", 2 * DAY),
+    "jobs": (
+        {
+            "account_id": "acc",
+            "kind": "contact.erase",
+            "subject": "x",
+            "actor": "{}",
+            "person": "key",
+            "state": "done",
+            "position": "{}",
+            "done": 1,
+            "total": 1,
+            "result": "{}",
+            "created_at": 1,
+        },
+        "id",
+        "finished_at",
+        365 * DAY,
+    ),
     "policy_audit": (
         {
             "account_id": "acc",

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Briefing, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, ImportedRules, Inbox, InboxChange, InboxLimits, InboxSecret, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleFile, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Briefing, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, ImportedRules, Inbox, InboxChange, InboxLimits, InboxSecret, Job, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleFile, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, StartedJob, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -545,6 +545,56 @@ export abstract class Operations {
       path: path("v1", "contacts", address),
       answer: "json",
       isRepeatable: true,
+    });
+  }
+
+  /** Erase a contact with all its email; the job tells how far it is. */
+  eraseContact(address: string): Promise<StartedJob> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "contacts", address),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Export all that is stored about a contact as a zip file with a manifest. */
+  exportContact(address: string): Promise<Uint8Array> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "contacts", address, "export"),
+      answer: "bytes",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a job: how far it is, and at the end what it did. */
+  getJob(jobId: string): Promise<Job> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "jobs", jobId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Cancel an erasure that waits for a second person. */
+  cancelJob(jobId: string): Promise<Job> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "jobs", jobId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Confirm an erasure that another person asked for. */
+  confirmJob(jobId: string): Promise<Job> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "jobs", jobId, "confirm"),
+      answer: "json",
+      isRepeatable: false,
     });
   }
 

@@ -465,6 +465,21 @@ export interface InboxSecret {
   webhookSecret: string;
 }
 
+/** `total` is an estimate until it is done. */
+export interface Job {
+  id: string;
+  kind: "contact.erase" | (string & {});
+  /** waiting: another person has to confirm it. */
+  state: "cancelled" | "done" | "running" | "waiting" | (string & {});
+  /** Rows looked at. */
+  done: number;
+  total: number;
+  /** What was erased, by kind; `kept` counts what a legal hold keeps. */
+  result: Record<string, number>;
+  createdAt: string;
+  finishedAt: string | null;
+}
+
 /** What the people of an account have taught its junk filter. */
 export interface JunkExamples {
   /** Messages that somebody called junk. */
@@ -614,6 +629,10 @@ export interface Slot {
   end: string;
 }
 
+export interface StartedJob {
+  jobId: string;
+}
+
 /** `messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said. */
 export interface Suppression {
   address: string;
@@ -718,6 +737,8 @@ export interface AuditEntry {
   sequence: number | null;
   previousHash: string | null;
   hash: string | null;
+  /** The entry that says what an erasure left of this one. `hash` is that of the whole entry. */
+  erasedBy?: string;
 }
 
 /** A hold. */
@@ -1184,6 +1205,7 @@ export interface Account {
   storageLimitBytes: number | null;
   savedSearches: SavedSearch[];
   junk: JunkRules | null;
+  erasureApproval: boolean;
   createdAt: string;
 }
 
@@ -1496,6 +1518,8 @@ export interface AccountChange {
   /** Saved searches; a list replaces the previous one. */
   savedSearches?: SavedSearch[];
   junk?: JunkRules | null;
+  /** true: a second person confirms each erasure of a contact. */
+  erasureApproval?: boolean;
 }
 
 /** By default a key of the account. */
@@ -2072,7 +2096,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -2081,7 +2105,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -2104,7 +2128,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

@@ -10,10 +10,11 @@ from postroom.accounts import names
 from postroom.accounts.scope import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
-from postroom.storage.database import LOCK_ROWS, Tx, insert, item_from_row, update, update_item
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update, update_item
 
 FIRST = "default"  # the name of the first account, or the one it was created with
 
+OF_ITS_OWN = ("name", "approval", "retention_days", "saved_searches", "junk")
 # A condition on a row of `accounts`: it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
@@ -31,6 +32,11 @@ class Account(Struct, frozen=True):
     limits: str | None = None  # what the operator set for it alone
     saved_searches: str = "[]"
     junk: str | None = None
+    erasure_approval: bool = False  # erasing a contact needs a second person
+
+
+def _from_row(row: Row) -> Account:
+    return item_from_row(Account, row, erasure_approval=bool(row["erasure_approval"]))
 
 
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
@@ -45,13 +51,13 @@ def get(tx: Tx, account_id: str) -> Account:
     row = tx.one("select * from accounts where id = :id", id=account_id)
     if row is None:
         raise NotFound("No such account.")
-    return item_from_row(Account, row)
+    return _from_row(row)
 
 
 def put(tx: Tx, account: Account) -> None:
     """Stores the fields that an account may change of itself."""
     require_free(tx, account.name, besides=account.id)
-    update_item(tx, "accounts", account, ("name", "approval", "retention_days", "saved_searches", "junk"))
+    update_item(tx, "accounts", account, OF_ITS_OWN, erasure_approval=int(account.erasure_approval))
 
 
 def require_free(tx: Tx, name: str, besides: str = "") -> None:
@@ -113,12 +119,12 @@ def find(tx: Tx, id_or_name: str) -> Account | None:
     )
     if not rows and id_or_name == FIRST:
         rows = tx.all("select * from accounts order by id limit 1")
-    return item_from_row(Account, rows[0]) if len(rows) == 1 else None
+    return _from_row(rows[0]) if len(rows) == 1 else None
 
 
 def list_all(tx: Tx) -> list[Account]:
     rows = tx.all("select * from accounts where removed_at is null order by created_at, id")
-    return [item_from_row(Account, row) for row in rows]
+    return [_from_row(row) for row in rows]
 
 
 def is_any(tx: Tx) -> bool:
@@ -138,7 +144,7 @@ def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
 def find_first(tx: Tx) -> Account | None:
     """The account made at the first start, or the oldest that is left."""
     row = tx.one("select * from accounts order by id limit 1")
-    return None if row is None else item_from_row(Account, row)
+    return None if row is None else _from_row(row)
 
 
 def is_first(tx: Tx, account_id: str) -> bool:

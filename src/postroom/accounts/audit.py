@@ -19,6 +19,7 @@ REFUSED = "refused"  # the action of an attempt that a permission, a scope or a 
 VALUE_CHARACTERS = 8_000
 TARGET_CHARACTERS = 400
 AGENT_CHARACTERS = 200
+NOT_INSERTED = ("actor", "erased_by")
 NEWEST = 300  # entries, whose actors can be chosen on the page
 
 
@@ -71,10 +72,10 @@ def record(
     asked_at: int | None = None,
     trace_id: str = "",
     method: str = "",
-) -> None:
+) -> str:
     """Called in the transaction of the change. `within` is where it happened: an account, a pod or an inbox.
 
-    With a `minute`, repeats within it are only counted, and the entry joins the chain when it is over.
+    Returns its id. With a `minute`, repeats within it are only counted, and the entry joins the chain later.
     """
     entry = Entry(
         id=ids.new(ids.AUDIT, now),
@@ -96,6 +97,7 @@ def record(
     if minute is None:
         entry = audit_chain.join(tx, within.account_id, entry)
     _insert(tx, entry, within, minute)
+    return entry.id
 
 
 def _insert(tx: Tx, entry: Entry, within: Scope, minute: int | None) -> None:
@@ -114,7 +116,7 @@ def _insert(tx: Tx, entry: Entry, within: Scope, minute: int | None) -> None:
         actor_id=entry.actor.id,
         actor_name=entry.actor.name,
         minute=minute,
-        **{name: getattr(entry, name) for name in field_names(Entry) if name != "actor"},
+        **{name: getattr(entry, name) for name in field_names(Entry) if name not in NOT_INSERTED},
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from postroom.accounts.actors import Actor
 from postroom.accounts.signing_keys import canonical, digest
@@ -11,6 +11,7 @@ from postroom.clock import to_iso
 from postroom.fields import AnyJson, Timestamp, show_item
 from postroom.storage.database import Row, item_from_row
 
+ERASED_BY = "The entry that says what an erasure left of this one. `hash` is that of the whole entry."
 SIGNED_IN = "How the person had signed in: `passkey`, `link`, `openid` or `key`; empty for an API key."
 
 
@@ -33,6 +34,7 @@ class Entry(Struct, frozen=True):
     sequence: int | None = None  # its place in the chain of the account; None while repeats are counted
     previous_hash: str | None = None
     hash: str | None = None
+    erased_by: str | None = None  # the entry that says that its content was erased
 
     @classmethod
     def from_row(cls, row: Row) -> "Entry":
@@ -66,18 +68,33 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     sequence: Annotated[int | None, Meta(description="Its number in the chain of the account, from 1.")]
     previous_hash: str | None
     hash: str | None
+    erased_by: Annotated[str, Meta(description=ERASED_BY)] | UnsetType = UNSET
 
     @classmethod
     def of(cls, entry: Entry) -> "AuditEntry":
         before, after = (None if said is None else Raw(said.encode()) for said in (entry.before, entry.after))
         asked = None if entry.asked_at is None else to_iso(entry.asked_at)
         return show_item(
-            cls, entry, at=to_iso(entry.created_at), before=before, after=after, requested_at=asked
+            cls,
+            entry,
+            at=to_iso(entry.created_at),
+            before=before,
+            after=after,
+            requested_at=asked,
+            erased_by=entry.erased_by or UNSET,
         )
 
 
 def hash_of(entry: Entry) -> str:
     """Return the hash of an entry with its place in the chain: anyone can compute it from what is shown."""
+    return _hash_without(entry, "hash")
+
+
+def hash_of_rest(entry: Entry) -> str:
+    """Return the hash of what an erasure left of an entry, without the entry's own hash."""
+    return _hash_without(entry, "hash", "erasedBy")
+
+
+def _hash_without(entry: Entry, *names: str) -> str:
     shown = msgspec.json.decode(msgspec.json.encode(AuditEntry.of(entry)))
-    del shown["hash"]
-    return digest(canonical(shown))
+    return digest(canonical({name: value for name, value in shown.items() if name not in names}))

@@ -39,6 +39,7 @@ CALENDAR_CANCELLED = "calendar.cancelled"
 CALENDAR_ANSWERED = "calendar.answered"
 CALENDAR_STARTING = "calendar.starting"
 CALENDAR_ENDED = "calendar.ended"
+CONTACT_ERASED = "contact.erased"
 INBOX_SUSPENDED = "inbox.suspended"
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -81,6 +82,7 @@ KINDS: dict[str, str] = {
     CALENDAR_ANSWERED: "An attendee or the inbox answered an invitation",
     CALENDAR_STARTING: "An event begins soon; the calendar sets how long before",
     CALENDAR_ENDED: "An event ended",
+    CONTACT_ERASED: "A contact was erased with all email exchanged with it",
 }
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_JUDGED})
 

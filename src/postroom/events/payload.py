@@ -252,7 +252,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             event_id=event_id,
             inbox_id=notice.inbox_id,
             thread_id=notice.thread_id,
-            message=_no_message(notice.occurred_at),
+            message=no_message(to_iso(notice.occurred_at)),
             occurred_at=to_iso(notice.occurred_at),
             reason=notice.reason,
             actor=notice.actor,
@@ -265,16 +265,16 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
     )
 
 
-def _no_message(now: int) -> EventMessage:
-    """A placeholder with an empty id, so that every event has a message."""
+def no_message(received_at: str, message_id: str = "") -> EventMessage:
+    """A placeholder, so that every event has a message; of an erased one its id is left."""
     return EventMessage(
-        id="",
+        id=message_id,
         sender="",
         to="",
         subject="",
         body_text="",
         attachments=[],
-        received_at=to_iso(now),
+        received_at=received_at,
         cc=[],
         rfc_message_id="",
         reply_text="",

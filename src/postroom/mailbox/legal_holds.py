@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from postroom.accounts.scope import Scope
 from postroom.errors import LegalHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Tx, all_of, update
@@ -49,6 +50,24 @@ def require_free_account(tx: Tx, account_id: str) -> None:
         held = tx.one(
             f"select id from {table} where account_id = :id and legal_hold = 1 limit 1", id=account_id
         )
+        if held is not None:
+            raise LegalHold(told(kind, held["id"]), **{f"{kind}Id": held["id"]})
+
+
+def require_free_contact(tx: Tx, scope: Scope, address: str) -> None:
+    """Raise LegalHold if an inbox that knows the address, or a thread with it, is held."""
+    owner, owner_id = scope.owner
+    known = f"contacts.{owner} = :owner_id and contacts.address = :address"
+    joined = "contact_threads.inbox_id = contacts.inbox_id and contact_threads.address = contacts.address"
+    for kind, sql in (
+        (INBOX, f"select id from inboxes join contacts on contacts.inbox_id = inboxes.id where {known}"),
+        (
+            THREAD,
+            f"select threads.id from contacts join contact_threads on {joined}"
+            f" join threads on threads.id = contact_threads.thread_id where {known}",
+        ),
+    ):
+        held = tx.one(f"{sql} and legal_hold = 1 limit 1", owner_id=owner_id, address=address)
         if held is not None:
             raise LegalHold(told(kind, held["id"]), **{f"{kind}Id": held["id"]})
 

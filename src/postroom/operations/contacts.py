@@ -5,14 +5,18 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from postroom.accounts import accounts, audit
+from postroom.accounts.audit_erasure import hashed
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import InboxFilter, PageQuery, PodFilter, Timestamp, show_item
 from postroom.limits import ADDRESS_CHARACTERS
-from postroom.mailbox import contacts, inboxes
+from postroom.mailbox import contacts, inboxes, jobs, legal_holds
+from postroom.outward.holding import approvers
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
+from postroom.upkeep.erasure import erase_contact as erase_contact_steps
 from postroom_mail.mime.address import normalize
 from postroom_mail.writing.header_words import CONTROL
 
@@ -64,6 +68,10 @@ class ContactPage(Struct, frozen=True):
     total: int
 
 
+class StartedJob(Struct, rename="camel", frozen=True):
+    job_id: str
+
+
 def list_contacts(tx: Tx, caller: Caller, query: ContactsQuery) -> ContactPage:
     """List contacts by address; the total stops counting 1,000 after the page"""
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
@@ -82,10 +90,42 @@ def list_contacts(tx: Tx, caller: Caller, query: ContactsQuery) -> ContactPage:
 
 def get_contact(tx: Tx, caller: Caller, address: str) -> Contact:
     """Get a contact: what is known of one address"""
+    return show_all(tx, caller, [find(tx, caller, address)])[0]
+
+
+def begin_export(tx: Tx, caller: Caller, address: str, now: int) -> Contact:
+    found = find(tx, caller, address)
+    audit.record_by(tx, caller, "contact.exported", found.address, now)
+    return show_all(tx, caller, [found])[0]
+
+
+def erase_contact(tx: Tx, caller: Caller, address: str, now: int) -> StartedJob:
+    """Erase a contact with all its email; the job tells how far it is"""
+    found = find(tx, caller, address)
+    known = jobs.find_unfinished(tx, caller.scope, jobs.ERASE_CONTACT, found.address)
+    if known is not None:
+        return StartedJob(known.id)
+    legal_holds.require_free_contact(tx, caller.scope, found.address)
+    job = jobs.add(
+        tx,
+        caller.scope,
+        jobs.ERASE_CONTACT,
+        found.address,
+        caller.actor,
+        approvers.of_caller(caller),
+        erase_contact_steps.count_all(tx, caller.scope),
+        now,
+        is_waiting=accounts.get(tx, caller.account_id).erasure_approval,
+    )
+    audit.record_by(tx, caller, "contact.erasure", job.id, now, after={"address": hashed(found.address)})
+    return StartedJob(job.id)
+
+
+def find(tx: Tx, caller: Caller, address: str) -> contacts.Contact:
     found = None if CONTROL.search(address) else contacts.find(tx, caller.scope, normalize(address))
     if found is None:
         raise NotFound("No such contact.")
-    return show_all(tx, caller, [found])[0]
+    return found
 
 
 def show_all(tx: Tx, caller: Caller, found: Sequence[contacts.Contact]) -> list[Contact]:

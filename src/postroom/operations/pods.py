@@ -54,12 +54,18 @@ SavedSearches = Annotated[
 ]
 
 
+ErasureApproval = Annotated[
+    bool, Meta(description="true: a second person confirms each erasure of a contact.")
+]
+
+
 class AccountChange(Struct, rename="camel", frozen=True):
     name: Name | UnsetType = UNSET
     approval: Approval | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
     saved_searches: SavedSearches | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    erasure_approval: ErasureApproval | UnsetType = UNSET
 
 
 class NewPod(Struct, rename="camel", frozen=True):
@@ -116,6 +122,7 @@ class Account(Struct, rename="camel", frozen=True):
     storage_limit_bytes: int | None
     saved_searches: list[SavedSearch]
     junk: JunkRules | None
+    erasure_approval: bool
     created_at: Timestamp
 
     @classmethod
@@ -215,6 +222,8 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, saved_searches=encode_searches(body.saved_searches))
     if body.junk is not UNSET:
         account = replace(account, junk=junk.check_and_encode(body.junk))
+    if body.erasure_approval is not UNSET:
+        account = replace(account, erasure_approval=body.erasure_approval)
     accounts.put(tx, account)
     was, shown = Account.of(before), Account.of(account)
     audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)

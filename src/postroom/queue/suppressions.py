@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from postroom.accounts.audit_erasure import hashed
 from postroom.clock import DAY
 from postroom.errors import NotFound
 from postroom.queue.deliveries import BOUNCED, Delivery
@@ -37,7 +38,10 @@ def add(
     message_id: str | None = None,
     reason: str | None = None,
 ) -> Suppression:
-    """An address suppressed before keeps its first reason."""
+    """An address suppressed before keeps its first reason; so does one of which only the hash is left."""
+    known = find(tx, account_id, address)
+    if known is not None:
+        return known
     tx.run(
         "insert into suppressions (account_id, address, type, created_at, message_id, reason)"
         " values (:account_id, :address, :kind, :now, :message_id, :reason)"
@@ -87,9 +91,10 @@ def _is_unclear(row: Row) -> bool:
 
 def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
     row = tx.one(
-        "select * from suppressions where account_id = :account_id and address = :address",
+        "select * from suppressions where account_id = :account_id and address in (:address, :hashed)",
         account_id=account_id,
         address=address,
+        hashed=hashed(address),
     )
     return None if row is None else item_from_row(Suppression, row)
 
@@ -99,11 +104,23 @@ def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, s
     if not recipients:
         return {}
     rows = tx.many(
-        "select account_id, address, type from (values :rows) as asked cross join suppressions"
-        " where account_id = asked.column1 and address = asked.column2",
-        recipients,
+        "select asked.column1 as account_id, asked.column2 as address, type from (values :rows) as asked"
+        " cross join suppressions where account_id = asked.column1"
+        " and address in (asked.column2, asked.column3)",
+        [(account_id, address, hashed(address)) for account_id, address in recipients],
     )
     return {(row["account_id"], row["address"]): row["type"] for row in rows}
+
+
+def keep_hash_alone(tx: Tx, account_id: str, address: str) -> int:
+    """The address itself is erased, and still gets no email. Returns how many rows were changed."""
+    return tx.run(
+        "update suppressions set address = :hashed, message_id = null, reason = null"
+        " where account_id = :account_id and address = :address",
+        hashed=hashed(address),
+        account_id=account_id,
+        address=address,
+    )
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:
@@ -122,9 +139,10 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
 
 def remove(tx: Tx, account_id: str, address: str) -> None:
     removed = tx.run(
-        "delete from suppressions where account_id = :account_id and address = :address",
+        "delete from suppressions where account_id = :account_id and address in (:address, :hashed)",
         account_id=account_id,
         address=address,
+        hashed=hashed(address),
     )
     if not removed:
         raise NotFound("This address is not suppressed.")

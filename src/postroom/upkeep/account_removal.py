@@ -31,6 +31,7 @@ OF_AN_ACCOUNT = (
     ("rules", "id"),
     ("junk_examples", "message_id"),
     ("junk_models", "teacher"),
+    ("jobs", "id"),
 )
 
 

@@ -58,6 +58,7 @@ EXPIRING = (
     ("webhooks", "owner", "expires_at", 0),
     ("shown_links", "token_hash", "shown_at", audit.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
+    ("jobs", "id", "finished_at", audit.LIFETIME),
     ("rule_matches", "rule_id, message_id", "matched_at", EVENT_LIFETIME),
     ("rule_replies", "inbox_id, address, day", "day", REPLY_LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),

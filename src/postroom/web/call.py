@@ -17,7 +17,7 @@ from postroom.errors import NotFound
 from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
 from postroom.fields import ScopeFilter
-from postroom.mailbox import drafts, inbox_calendars, inboxes, messages, templates, threads
+from postroom.mailbox import drafts, inbox_calendars, inboxes, jobs, messages, templates, threads
 from postroom.mailbox.calendars import calendar_events
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -136,6 +136,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
     "key_id": find_key,
     "webhook_id": find_webhook,
     "user_id": find_user,
+    "job_id": jobs.get,
 }
 
 

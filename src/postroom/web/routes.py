@@ -18,7 +18,6 @@ from postroom.operations import (
     audit_log,
     briefing,
     connections,
-    contacts,
     deliverability,
     domain_reports,
     domains,
@@ -56,6 +55,7 @@ from postroom.web.api.domains import make_dkim_key
 from postroom.web.api.messages import remove_blobs
 from postroom.web.api.webhooks import require_allowed_urls
 from postroom.web.calendar_routes import calendar_rows
+from postroom.web.contact_routes import CONTACT_ROWS
 from postroom.web.requests.files_body import read_with_files
 from postroom.web.requests.request_body import read_optional, require_idempotency_key
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, delete, get, patch, post, put
@@ -199,8 +199,7 @@ ROUTES = (
     post("/v1/threads/{thread_id}/notes", notes.create_note, SCOPED, READING, 201),
     get("/v1/threads/{thread_id}/notes", notes.list_notes, SCOPED, READING),
     delete("/v1/threads/{thread_id}/notes/{note_id}", notes.delete_note, SCOPED, READING, 204, HELD),
-    get("/v1/contacts", contacts.list_contacts, SCOPED, READING),
-    get("/v1/contacts/{address}", contacts.get_contact, SCOPED, READING),
+    *CONTACT_ROWS,
     get("/v1/threads/{thread_id}/follow-ups", follow_ups.list_follow_ups, SCOPED, READING),
     delete(
         "/v1/threads/{thread_id}/follow-ups/{follow_up_id}",

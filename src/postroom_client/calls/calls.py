@@ -62,6 +62,7 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    Job,
     JunkExamples,
     JunkRules,
     ListedWebhook,
@@ -85,6 +86,7 @@ from postroom_client.results import (
     Sent,
     Slots,
     SmtpServer,
+    StartedJob,
     Suppression,
     Template,
     Thread,
@@ -290,13 +292,14 @@ def update_account(
     retention_days: int | UnsetType | None = UNSET,
     saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    erasure_approval: bool | None = None,
 ) -> Call[Account]:
     """Change the account; None clears a field."""
     return Call(
         "PATCH",
         "/v1/account",
         decoded(Account),
-        json=given(name=name, savedSearches=repeated(saved_searches))
+        json=given(name=name, savedSearches=repeated(saved_searches), erasureApproval=erasure_approval)
         | changes(approval=approval, retentionDays=retention_days, junk=junk),
     )
 
@@ -771,6 +774,31 @@ def list_contacts(
 def get_contact(address: str) -> Call[Contact]:
     """Get a contact: what is known of one address."""
     return Call("GET", path("v1", "contacts", address), decoded(Contact))
+
+
+def erase_contact(address: str) -> Call[StartedJob]:
+    """Erase a contact with all its email; the job tells how far it is."""
+    return Call("DELETE", path("v1", "contacts", address), decoded(StartedJob))
+
+
+def export_contact(address: str) -> Call[bytes]:
+    """Export all that is stored about a contact as a zip file with a manifest."""
+    return Call("GET", path("v1", "contacts", address, "export"), content)
+
+
+def get_job(job_id: str) -> Call[Job]:
+    """Get a job: how far it is, and at the end what it did."""
+    return Call("GET", path("v1", "jobs", job_id), decoded(Job))
+
+
+def cancel_job(job_id: str) -> Call[Job]:
+    """Cancel an erasure that waits for a second person."""
+    return Call("DELETE", path("v1", "jobs", job_id), decoded(Job))
+
+
+def confirm_job(job_id: str) -> Call[Job]:
+    """Confirm an erasure that another person asked for."""
+    return Call("POST", path("v1", "jobs", job_id, "confirm"), decoded(Job), is_repeatable=False)
 
 
 def list_follow_ups(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[FollowUp]]:

@@ -47,6 +47,7 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    Job,
     JunkExamples,
     JunkRules,
     ListedWebhook,
@@ -71,6 +72,7 @@ from postroom_client.results import (
     Sent,
     Slots,
     SmtpServer,
+    StartedJob,
     Suppression,
     Template,
     Thread,
@@ -260,6 +262,7 @@ class BlockingMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        erasure_approval: bool | None = None,
     ) -> Account:
         """Change the account; None clears a field."""
         return self.run(
@@ -269,6 +272,7 @@ class BlockingMethods(Protocol):
                 retention_days=retention_days,
                 saved_searches=saved_searches,
                 junk=junk,
+                erasure_approval=erasure_approval,
             )
         )
 
@@ -758,6 +762,26 @@ class BlockingMethods(Protocol):
     def get_contact(self, address: str) -> Contact:
         """Get a contact: what is known of one address."""
         return self.run(calls.get_contact(address))
+
+    def erase_contact(self, address: str) -> StartedJob:
+        """Erase a contact with all its email; the job tells how far it is."""
+        return self.run(calls.erase_contact(address))
+
+    def export_contact(self, address: str) -> bytes:
+        """Export all that is stored about a contact as a zip file with a manifest."""
+        return self.run(calls.export_contact(address))
+
+    def get_job(self, job_id: str) -> Job:
+        """Get a job: how far it is, and at the end what it did."""
+        return self.run(calls.get_job(job_id))
+
+    def cancel_job(self, job_id: str) -> Job:
+        """Cancel an erasure that waits for a second person."""
+        return self.run(calls.cancel_job(job_id))
+
+    def confirm_job(self, job_id: str) -> Job:
+        """Confirm an erasure that another person asked for."""
+        return self.run(calls.confirm_job(job_id))
 
     def list_follow_ups(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[FollowUp]:
         """List the follow-ups of a thread, in the order of their times."""
@@ -2432,6 +2456,7 @@ class AwaitedMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        erasure_approval: bool | None = None,
     ) -> Account:
         """Change the account; None clears a field."""
         return await self.run(
@@ -2441,6 +2466,7 @@ class AwaitedMethods(Protocol):
                 retention_days=retention_days,
                 saved_searches=saved_searches,
                 junk=junk,
+                erasure_approval=erasure_approval,
             )
         )
 
@@ -2930,6 +2956,26 @@ class AwaitedMethods(Protocol):
     async def get_contact(self, address: str) -> Contact:
         """Get a contact: what is known of one address."""
         return await self.run(calls.get_contact(address))
+
+    async def erase_contact(self, address: str) -> StartedJob:
+        """Erase a contact with all its email; the job tells how far it is."""
+        return await self.run(calls.erase_contact(address))
+
+    async def export_contact(self, address: str) -> bytes:
+        """Export all that is stored about a contact as a zip file with a manifest."""
+        return await self.run(calls.export_contact(address))
+
+    async def get_job(self, job_id: str) -> Job:
+        """Get a job: how far it is, and at the end what it did."""
+        return await self.run(calls.get_job(job_id))
+
+    async def cancel_job(self, job_id: str) -> Job:
+        """Cancel an erasure that waits for a second person."""
+        return await self.run(calls.cancel_job(job_id))
+
+    async def confirm_job(self, job_id: str) -> Job:
+        """Confirm an erasure that another person asked for."""
+        return await self.run(calls.confirm_job(job_id))
 
     async def list_follow_ups(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[FollowUp]:
         """List the follow-ups of a thread, in the order of their times."""

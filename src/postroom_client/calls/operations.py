@@ -180,6 +180,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=3650,
             clears=True,
         ),
+        Parameter(
+            "erasure_approval", "switch", help="true: a second person confirms each erasure of a contact."
+        ),
     ),
     "create_account_key": (
         Parameter("name", "text", help="A name for people."),
@@ -491,6 +494,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "get_contact": (Parameter("address", "text", help="The address.", is_required=True),),
+    "erase_contact": (Parameter("address", "text", help="The address.", is_required=True),),
+    "export_contact": (Parameter("address", "text", help="The address.", is_required=True),),
+    "get_job": (Parameter("job_id", "text", help="Id of the job, job_….", is_required=True),),
+    "cancel_job": (Parameter("job_id", "text", help="Id of the job, job_….", is_required=True),),
+    "confirm_job": (Parameter("job_id", "text", help="Id of the job, job_….", is_required=True),),
     "list_follow_ups": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter(

@@ -33,6 +33,7 @@ GROUPS = {
         "audit": "Who changed what, and proof that the log is complete.",
         "threads": "Threads, read and unread.",
         "contacts": "Who exchanged email with the inboxes.",
+        "jobs": "Erasures of contacts: how far they are, and the second person.",
         "calendar": "Calendars, their events, and free time.",
         "messages": "Messages, in and out.",
         "junk": "Say what is junk and what is not.",

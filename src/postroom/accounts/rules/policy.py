@@ -322,3 +322,16 @@ def list_stops(
     asked = {owner: owner_id, "action": action, "direction": direction}
     rows, total = pages.newest(tx, "policy_audit", limit, offset, since, until, **asked)
     return [Stop.from_row(row) for row in rows], total
+
+
+def forget_address(tx: Tx, scope: Scope, address: str, kept: str, rows: int) -> int:
+    """Replaces an erased address in the log of the policies. Returns how many entries were changed."""
+    owner, owner_id = scope.owner
+    return tx.run(
+        "update policy_audit set address = :kept where id in (select id from policy_audit"
+        f" where {owner} = :owner_id and address = :address limit :rows)",
+        kept=kept,
+        owner_id=owner_id,
+        address=address,
+        rows=rows,
+    )

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from postroom.accounts import domains
+from postroom.accounts.audit_erasure import hashed
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.connections import WayOut
@@ -148,6 +149,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
         id=delivery.message_id,
         target=delivery.target,
+        hashed_target=hashed(delivery.target),
         delivery_id=delivery.id,
         number=delivery.attempts,
     )

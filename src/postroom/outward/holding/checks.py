@@ -26,7 +26,7 @@ STANDING = (
 # Whether one address, `:target`, is suppressed.
 SUPPRESSED_AS = (
     "(select suppressions.type from suppressions where suppressions.account_id = inboxes.account_id"
-    " and suppressions.address = :target) as suppressed_as"
+    " and suppressions.address in (:target, :hashed_target)) as suppressed_as"
 )
 
 

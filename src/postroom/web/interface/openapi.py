@@ -24,6 +24,7 @@ ERROR_REF = {"$ref": "#/components/schemas/Error"}
 TAGS = {
     "account": "The account itself.",
     "api-keys": "Keys of the account.",
+    "jobs": "Erasures of contacts.",
     "junk": "What is junk.",
     "approvals": "What waits for approval.",
     "attachments": "Files of messages.",
@@ -74,6 +75,7 @@ PATH_NAMES = {
     "follow_up_id": "Id of the follow-up, fup_…",
     "key_id": "Id of the key, key_…",
     "message_id": "Id of the message, msg_…",
+    "job_id": "Id of the job, job_….",
     "note_id": "Id of the note, note_…",
     "pod_id": "Id of the pod, pod_…, or its clientId.",
     "rule_id": "Id of the rule.",
@@ -271,9 +273,11 @@ _MEDIA_TYPES = {
     "/docs": "text/html",
     "/v1/attachments/{message_id}/{filename}/preview": "image/png",
     "/v1/messages/{message_id}/raw": "message/rfc822",
+    "/v1/contacts/{address}/export": "application/zip",
     "/v1/attachments/{message_id}/{filename}": "*/*",
 }
 _BYTES = (
+    "/v1/contacts/{address}/export",
     "/v1/messages/{message_id}/raw",
     "/v1/attachments/{message_id}/{filename}",
     "/v1/attachments/{message_id}/{filename}/preview",

@@ -278,32 +278,6 @@ MAILBOX = (
         done="{thread_id} is deleted.",
     ),
     Plain(
-        "contacts list",
-        "list_contacts",
-        "List who exchanged email with your inboxes, by address.",
-        columns=(
-            "address",
-            "name",
-            "last seen last_seen_at",
-            "received",
-            "sent",
-            "threads",
-            "known is_known",
-        ),
-        empty="No contact found.",
-    ),
-    Plain(
-        "contacts show",
-        "get_contact",
-        "Show what is known of one address.",
-        fields=(
-            *("address", "name", "first seen first_seen_at", "last seen last_seen_at", "received", "sent"),
-            *("threads", "passed DMARC auth_passed", "failed DMARC auth_failed"),
-            *("suspicious verdicts.suspicious", "malicious verdicts.malicious"),
-            *("known is_known", "suppressed"),
-        ),
-    ),
-    Plain(
         "messages list",
         "list_messages",
         "List the messages of an inbox across its threads, newest first.",

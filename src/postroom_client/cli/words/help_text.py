@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 from postroom_client.cli.words.examples import EXAMPLES
 
 SECTIONS: dict[str, list[str]] = {
-    "Mail": "send reply wait listen search inbox threads messages junk attachments contacts".split()
+    "Mail": "send reply wait listen search inbox threads messages junk attachments contacts jobs".split()
     + "drafts templates rules briefing agenda calendar".split(),
     "Who decides": "approvals pause resume policy budget suppressions audit usage".split(),
     "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
