@@ -302,7 +302,9 @@ def test_every_error_is_documented_and_no_other() -> None:
 
 def test_every_setting_is_documented_with_its_flag_and_default() -> None:
     rows = re.findall(
-        r"^\| `(POSTROOM_\w+)` \| `(--[a-z-]+)` \| (\S+) \|", read("docs/configuration.md"), re.MULTILINE
+        r"^\| `(POSTROOM_\w+)` \| `(--[a-z-]+)` \| (\S+) \|",
+        read("docs/configuration.md") + read("docs/configuration-email.md"),
+        re.MULTILINE,
     )
     assert {name: default for name, _, default in rows} == {
         name: f"`{default}`" if default else "none" for name, _, default, *_ in SETTINGS
@@ -402,7 +404,8 @@ def anchors(document: Path) -> set[str]:
 
 
 def test_the_flow_names_files_and_functions_that_exist() -> None:
-    quoted = re.findall(r"`([^`\s]+)`", read("docs/flow.md"))
+    pages = ("architecture", "flow", "flow-out", "flow-more")
+    quoted = re.findall(r"`([^`\s]+)`", "".join(read(f"docs/{page}.md") for page in pages))
     files = [name for name in quoted if name.endswith(".py")]
     functions = [name for name in quoted if name.endswith("()")]
     classes = [name for name in quoted if re.fullmatch(r"[a-z_.]+\.[A-Z]\w+", name)]

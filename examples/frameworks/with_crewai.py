@@ -27,7 +27,7 @@ def build(client: Client, inbox_id: str, model: str | BaseLLM) -> Crew:
 
 
 def answer_all(client: Client, inbox_id: str, crew: Crew) -> int:
-    """A run of its own for each thread: what one mail says never reaches the answer to another."""
+    """A separate run for each thread: what one email says never reaches the answer to another."""
     return work_off(client, inbox_id, lambda thread_id: crew.copy().kickoff({"thread_id": thread_id}))
 
 

@@ -21,7 +21,7 @@ def build(client: Client, inbox_id: str, model: str | BaseChatModel) -> Any:
 
 
 def answer_all(client: Client, inbox_id: str, agent: Any) -> int:
-    """A run of its own for each thread: what one mail says never reaches the answer to another."""
+    """A separate run for each thread: what one email says never reaches the answer to another."""
 
     def run(thread_id: str) -> None:
         agent.invoke({"messages": [("user", f"Read and answer the thread {thread_id}.")]})

@@ -23,7 +23,7 @@ def build(client: Client, inbox_id: str, model: FunctionCallingLLM) -> FunctionA
 
 
 def answer_all(client: Client, inbox_id: str, agent: FunctionAgent) -> int:
-    """A run of its own for each thread: what one mail says never reaches the answer to another."""
+    """A separate run for each thread: what one email says never reaches the answer to another."""
 
     async def answer(thread_id: str) -> None:
         await agent.run(f"Read and answer the thread {thread_id}.")

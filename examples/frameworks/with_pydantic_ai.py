@@ -20,7 +20,7 @@ def build(client: Client, inbox_id: str, model: str | Model) -> Agent:
 
 
 def answer_all(client: Client, inbox_id: str, agent: Agent) -> int:
-    """A run of its own for each thread: what one mail says never reaches the answer to another."""
+    """A separate run for each thread: what one email says never reaches the answer to another."""
     return work_off(
         client, inbox_id, lambda thread_id: agent.run_sync(f"Read and answer the thread {thread_id}.")
     )

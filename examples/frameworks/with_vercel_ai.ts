@@ -42,7 +42,7 @@ export function build(client: Client, model: LanguageModel) {
   return new ToolLoopAgent({ model, tools, instructions: INSTRUCTIONS, stopWhen: stepCountIs(10) });
 }
 
-/** A run of its own for each thread: what one mail says never reaches the answer to another. */
+/** A separate run for each thread: what one email says never reaches the answer to another. */
 export async function answerAll(client: Client, inboxId: string, agent: ReturnType<typeof build>): Promise<number> {
   const { data } = await client.listThreads(inboxId, { is_read: false, limit: 100 });
   for (const thread of data) {

@@ -15,7 +15,7 @@ from tests.conftest import Server
 
 pytestmark = pytest.mark.sqlite_alone
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "monitoring.md"
 
 
 async def read_metrics(server: Server) -> dict[str, float]:

@@ -24,6 +24,6 @@ def test_hardly_any_ordinary_mail_gives_a_code() -> None:
 
 @pytest.mark.parametrize("part", figures.PARTS)
 def test_the_documented_figures_are_those_of_the_command(part: str) -> None:
-    document = (DOCUMENTS / ("signals.md" if part == "signals" else "scale.md")).read_text()
+    document = (DOCUMENTS / ("signals.md" if part == "signals" else "accuracy.md")).read_text()
     for line in figures.PARTS[part]():
         assert line in document
