@@ -59,6 +59,7 @@ async def test_a_reply_joins_the_thread_of_what_it_answers(server: Server) -> No
         "snoozedUntil": None,
         "isDone": False,
         "awaiting": None,
+        "legalHold": False,
     }
     assert (await server.api.get(f"/v1/threads/{first}")).json() == thread
 
