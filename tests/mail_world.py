@@ -17,7 +17,7 @@ from pathlib import Path
 from postroom.smtp.tls import make_certificate
 from tests import knot
 from tests.programs import path_of
-from tests.waiting import wait_until
+from tests.waiting import LIMIT_SECONDS
 
 HOST, OUTSIDE = "mail.example.com", "outside.example"
 OWN, FAR = "45.0.0.25", "45.0.0.1"
@@ -64,6 +64,17 @@ import smtplib, ssl, sys
 with smtplib.SMTP("mail.example.com", 25, timeout=60) as smtp:
     smtp.starttls(context=ssl.create_default_context())
     smtp.sendmail("ann@outside.example", [sys.argv[1]], sys.argv[2].encode())
+"""
+ASKING = """\
+import socket, sys, time
+address, end = (sys.argv[1], int(sys.argv[2])), time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    try:
+        socket.create_connection(address, 5)
+        sys.exit()
+    except OSError:
+        time.sleep(0.05)
+sys.exit(1)
 """
 
 
@@ -123,12 +134,10 @@ class World:
             subprocess.run([*control, "stop"], capture_output=True)
 
     def wait_for_port(self, port: int, address: str = FAR) -> None:
-        code = f"import socket; socket.create_connection(({address!r}, {port}), 5)"
-        line = self.enter(self.far, sys.executable, "-c", code)
-        wait_until(
-            lambda: subprocess.run(line, capture_output=True).returncode == 0,
-            f"nothing answers at {address}:{port}",
-        )
+        """One process asks again and again: to start one costs more than all that it asks."""
+        line = self.enter(self.far, sys.executable, "-c", ASKING, address, str(port), str(LIMIT_SECONDS))
+        done = subprocess.run(line, capture_output=True)
+        assert done.returncode == 0, f"nothing answers at {address}:{port}"
 
     @contextlib.contextmanager
     def running(self, namespace: str, *command: str, **environment: str) -> Iterator[None]:

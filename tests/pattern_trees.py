@@ -178,7 +178,7 @@ def _alone(root: Any, node: Node) -> Any:
 
 
 def _body(node: Node) -> Sequence[Node]:
-    body: Sequence[Node] = list(node[1][2])
+    body: Sequence[Node] = node[1][2].data
     return body
 
 
@@ -186,15 +186,15 @@ def _bodies(node: Node) -> Iterator[Sequence[Node]]:
     """What stands inside of a node and takes characters."""
     kind, given = node
     if kind in REPEATS:
-        yield list(given[2])
+        yield given[2].data
     elif kind is op.SUBPATTERN:
-        yield list(given[3])
+        yield given[3].data
     elif kind is op.ATOMIC_GROUP:
-        yield list(given)
+        yield given.data
     elif kind is op.BRANCH:
-        yield from (list(branch) for branch in given[1])
+        yield from (branch.data for branch in given[1])
     elif kind is op.GROUPREF_EXISTS:
-        yield from (list(branch) for branch in given[1:] if branch is not None)
+        yield from (branch.data for branch in given[1:] if branch is not None)
 
 
 def _all(nodes: Sequence[Node]) -> Iterator[Node]:

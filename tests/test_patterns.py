@@ -50,24 +50,24 @@ ENTERED_ONCE: dict[str | bytes, str] = {
 
 
 @cache
-def patterns() -> list[tuple[tuple[str, ...], re.Pattern[Any]]]:
+def patterns() -> list[tuple[tuple[str, ...], Tree]]:
     """Each once, with all the places that hold it."""
     places: dict[tuple[Any, int], list[Found]] = {}
     for each in (*held(), *of_types(), *(each for each in in_functions() if isinstance(each, Found))):
         places.setdefault((each.pattern.pattern, each.pattern.flags), []).append(each)
-    return [(tuple(each.place for each in found), found[0].pattern) for found in places.values()]
+    return [(tuple(each.place for each in found), Tree(found[0].pattern)) for found in places.values()]
 
 
 def test_no_pattern_can_share_the_same_characters_out_in_two_ways() -> None:
     everything = patterns()
     assert len(everything) > 200
     found = {
-        places: (pattern.pattern, shared)
-        for places, pattern in everything
-        if pattern.pattern not in BOUNDED and (shared := Tree(pattern).ambiguities())
+        places: (tree.pattern.pattern, shared)
+        for places, tree in everything
+        if tree.pattern.pattern not in BOUNDED and (shared := tree.ambiguities())
     }
     assert found == {}
-    kept = {pattern.pattern for _, pattern in everything}
+    kept = {tree.pattern.pattern for _, tree in everything}
     assert set(BOUNDED) <= kept, "an exception for what is not there any more"
 
 
@@ -110,13 +110,13 @@ def test_no_search_begins_again_at_each_character_of_a_run() -> None:
     anchored = [places for places, _ in patterns() if not is_searched(places)]
     assert len(anchored) > 50
     found = {
-        places: (pattern.pattern, again)
-        for places, pattern in patterns()
-        if is_searched(places) and pattern.pattern not in BOUNDED | ENTERED_ONCE
-        if (again := Tree(pattern).restarts())
+        places: (tree.pattern.pattern, again)
+        for places, tree in patterns()
+        if is_searched(places) and tree.pattern.pattern not in BOUNDED | ENTERED_ONCE
+        if (again := tree.restarts())
     }
     assert found == {}
-    kept = {pattern.pattern for _, pattern in patterns()}
+    kept = {tree.pattern.pattern for _, tree in patterns()}
     assert set(ENTERED_ONCE) <= kept, "an exception for what is not there any more"
 
 
