@@ -37,8 +37,10 @@ from tests.adversary.ways_in import (
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in
+from tests.shares import PARTS
 
-MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "30"))  # by each way
+MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "30"))  # by each way, a third in each part
+A_PART = -(-MESSAGES // PARTS)
 LONGEST_TURN_SECONDS = 0.5  # of processor time; 50 ms on a machine of today, and tests run on slower ones
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))
 NOT_RECEIVED = (by_append, by_import)  # filed by the owner: no event
@@ -139,15 +141,17 @@ async def events_of(server: Server, inbox_id: str) -> list[str]:
         after = {"after": page["next"]}
 
 
+@pytest.mark.share
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-async def test_every_reader_sees_the_same_message(server: Server, way: WayIn) -> None:
+async def test_every_reader_sees_the_same_message(server: Server, way: WayIn, part: int) -> None:
     inbox_id = await server.new_inbox("agent")
-    first = FIRST + MESSAGES * NUMBERS[way.__name__]
-    mails = {number: hostile(number) for number in range(first, first + MESSAGES)}
+    first = FIRST + MESSAGES * NUMBERS[way.__name__] + A_PART * part
+    mails = {number: hostile(number) for number in range(first, first + A_PART)}
     async with watched_loop() as watch:
         taken = await way(server, "agent", list(mails.values()))
         await until_examined(server, inbox_id, len(taken))
-    assert len(taken) > MESSAGES * (0.5 if way in REFUSING else 0.7), "most of them are taken"
+    assert len(taken) > A_PART * (0.5 if way in REFUSING else 0.7), "most of them are taken"
     assert watch.longest_seconds < LONGEST_TURN_SECONDS
 
     events = await events_of(server, inbox_id)

@@ -88,6 +88,7 @@ def message_ids(mails: list[Path]) -> Counter[str]:
     return Counter(match[1].decode() for match in found)
 
 
+@pytest.mark.share(2)
 @pytest.mark.needs("dovecot", "root", "postfix", "smtp-source")
 async def test_mail_of_a_mailbox_elsewhere_is_neither_lost_nor_doubled_by_kills(
     database_url: str, tmp_path: Path

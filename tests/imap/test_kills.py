@@ -50,6 +50,7 @@ def sync_to_the_end(home: Path) -> None:
     assert process.returncode == 0, said.decode()
 
 
+@pytest.mark.share(2)
 @pytest.mark.needs("mbsync")
 def test_kills_while_mbsync_runs_lose_and_double_nothing(tmp_path: Path, database_url: str) -> None:
     folder, port, chance = tmp_path / "data", free_port(), random.Random(11)

@@ -19,7 +19,8 @@ from tests.inward.test_receive import (
     test_several_recipients_get_a_message_and_an_event_each_from_one_mail,
 )
 
-pytestmark = pytest.mark.sqlite_alone  # a worker hands rows over and knows no database
+# A worker hands rows over and knows no database; each of its starts costs as much as ten tests.
+pytestmark = [pytest.mark.sqlite_alone, pytest.mark.share]
 
 
 @pytest.fixture
