@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom import log
 from postroom.accounts import sessions
@@ -219,7 +219,12 @@ async def handle(route: Route, context: PageContext, values: dict[str, str]) -> 
 
 
 def pack(request: Request, response: Response) -> Response:
-    """Not for a page opened by another site: the compressed size might reveal its content."""
+    """Not for a page opened by another site: the compressed size might reveal its content.
+
+    What is sent while it is read or made goes as it is.
+    """
+    if isinstance(response, StreamingResponse):
+        return response
     is_own = request.headers.get("sec-fetch-site") in ("same-origin", "none")
     is_long = len(response.body) > PACKED_ABOVE_BYTES and "content-encoding" not in response.headers
     if is_own and is_long and "gzip" in request.headers.get("accept-encoding", ""):

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.errors import BadRequest
 from postroom.fields import Offset, ScopeFilter
 from postroom.mailbox import attachments, contacts, documents, thread_parts
 from postroom.mailbox.attachments import Attachment
@@ -10,11 +11,12 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.notes import Note, list_newest
 from postroom.operations import contacts as operations
-from postroom.operations import policies, suppressions
+from postroom.operations import jobs, policies, suppressions
 from postroom.operations.contacts import ContactsQuery
 from postroom.operations.notes import may_note
 from postroom.operations.policies import NewRule
 from postroom.operations.suppressions import NewSuppression
+from postroom.web.api.contacts import export_contact
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import note_lines
 from postroom.web.dashboard.display.rendering import link
@@ -41,6 +43,10 @@ class AddressQuery(Struct, frozen=True):
 
 class AddressForm(Struct, frozen=True):
     address: str
+
+
+class EraseForm(AddressForm, frozen=True):
+    typed: str = ""
 
 
 class ContactFile(Struct, frozen=True):
@@ -136,6 +142,35 @@ async def suppress(context: PageContext, body: AddressForm) -> Response:
 async def unsuppress(context: PageContext, body: AddressForm) -> Response:
     await context.run(suppressions.delete_suppression, address=body.address)
     return to_contact(body, f"Emails to {body.address} are sent again.")
+
+
+async def export(context: PageContext, query: AddressQuery) -> Response:
+    response: Response = await context.perform(export_contact, address=query.address)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+async def erase(context: PageContext, body: EraseForm) -> Response:
+    """Typing the address confirms it."""
+    if body.typed.strip().lower() != body.address:
+        raise BadRequest(f"Type {body.address} to erase it with all email.", field="typed")
+    job = await context.run(operations.erase_contact, address=body.address)
+    return go(f"/app/jobs/{job.job_id}")
+
+
+async def show_job(context: PageContext, job_id: str) -> Response:
+    job = await context.ask(jobs.get_job, job_id=job_id)
+    return await context.show("job.html", "contacts", title="Erasure", job=job)
+
+
+async def confirm(context: PageContext, job_id: str) -> Response:
+    await context.run(jobs.confirm_job, job_id=job_id)
+    return go(f"/app/jobs/{job_id}", "Confirmed. The erasure has begun.")
+
+
+async def cancel(context: PageContext, job_id: str) -> Response:
+    await context.run(jobs.cancel_job, job_id=job_id)
+    return go(f"/app/jobs/{job_id}", "Cancelled. Nothing was erased.")
 
 
 def to_contact(body: AddressForm, said: str) -> Response:

@@ -1,5 +1,6 @@
 """Actions on a message: retry, cancel, block; and the message in its sender's design."""
 
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -14,6 +15,7 @@ from postroom.operations.threads import ThreadChange
 from postroom.outward.invitations import to_answer
 from postroom.processes import pools
 from postroom.web.api import messages as api_messages
+from postroom.web.api.receipts import get_receipt
 from postroom.web.api.send import accept_order
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import mail_html
@@ -147,6 +149,13 @@ def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
 
 async def show_preview(context: PageContext, message_id: str, query: PreviewQuery) -> Response:
     return await api_messages.get_attachment_preview(context.call, message_id, query.filename)
+
+
+async def download_receipt(context: PageContext, message_id: str) -> Response:
+    receipt = await context.perform(get_receipt, message_id=message_id)
+    name = f"attachment; filename={message_id}.receipt.json"
+    headers = {"Content-Disposition": name, "Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(receipt), headers=headers, media_type="application/json")
 
 
 async def download_raw(context: PageContext, message_id: str) -> Response:
