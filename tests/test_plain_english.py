@@ -20,7 +20,7 @@ OTHERS = [
     "src/postroom/web/llms.txt",
 ]
 WRITTEN = [path for path in PAGES if named(path) not in GENERATED]
-LONGEST_SENTENCE, LONGEST_PAGE, WORDS_OF_ALL_PAGES = 30, 1_500, 45_000
+LONGEST_SENTENCE, LONGEST_PAGE, WORDS_OF_ALL_PAGES = 30, 1_500, 62_000
 # "mail" is right in compounds: a mail server.
 COMPOUNDS = "app|boxes|client|exchanger|flow|form|host|list|provider|relay|server|service|system"
 MAIL_AS_A_COUNTABLE = (
@@ -32,13 +32,6 @@ WRONG_WORDS = re.compile(
     r"|(?:a|the|each|every|this|own) letters?)\b",
     re.IGNORECASE,
 )
-# What is left to rewrite: a page may not get worse than this.
-LEFT = {
-    "docs/coming-from-agentmail.md": 7,
-    "docs/mail-programs.md": 5,
-    "docs/people.md": 9,
-    "docs/real-mail.md": 9,
-}
 
 
 def prose(text: str) -> str:
@@ -77,12 +70,14 @@ def begins_with_a_sentence(text: str) -> bool:
 @pytest.mark.parametrize("path", [*WRITTEN, *(ROOT / name for name in OTHERS)], ids=named)
 def test_a_page_is_written_in_short_sentences_and_words_of_the_trade(path: Path) -> None:
     text = path.read_text()
-    found = [*long_sentences(text), *wrong_words(text)]
-    assert len(found) <= LEFT.get(named(path), 0), found
+    assert {"long": long_sentences(text), "wrong": wrong_words(text)} == {"long": [], "wrong": []}
 
 
-def test_a_page_begins_with_a_sentence() -> None:
-    assert [named(path) for path in WRITTEN if not begins_with_a_sentence(path.read_text())] == []
+def test_a_page_begins_with_a_sentence_and_is_short() -> None:
+    texts = {named(path): path.read_text() for path in WRITTEN}
+    assert [name for name, text in texts.items() if not begins_with_a_sentence(text)] == []
+    assert {name: words for name, text in texts.items() if (words := len(text.split())) > LONGEST_PAGE} == {}
+    assert sum(len(text.split()) for text in texts.values()) <= WORDS_OF_ALL_PAGES
 
 
 def test_the_measure_finds_what_it_looks_for() -> None:
