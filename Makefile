@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-long soak setup generate check format types bench docs screenshots release lock clean
+.PHONY: help run test test-long soak setup generate check bench docs screenshots release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -44,13 +44,9 @@ generate: $(VENV)/.dev  ## Make the clients and the reference anew from the desc
 	@$(BIN)/python -m tests.reference_examples
 	@$(BIN)/python -m tools.generate
 
-check: format types  ## Format, lint and type check
-
-format: $(VENV)/.dev
+check: $(VENV)/.dev  ## Format, lint and type check
 	$(BIN)/ruff format --check src tests tools bench examples
 	$(BIN)/ruff check src tests tools bench examples
-
-types: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
