@@ -60,6 +60,7 @@ WAYS = [
     ways_out.by_answer,
     ways_out.by_invitation,
     ways_out.by_calendar_event,
+    ways_out.by_caldav,
 ]
 
 

@@ -11,6 +11,7 @@ import httpx2
 
 from tests.adversary.hostile import hostile
 from tests.adversary.orders import RECIPIENT, order
+from tests.caldav.client import event, signed_in
 from tests.client.live import LiveServer
 from tests.client.test_mcp import http_agent
 from tests.conftest import Server
@@ -276,3 +277,36 @@ async def by_calendar_event(server: Server, inbox_id: str, number: int) -> str |
         message_id: str = made.json()["messageId"]
         return message_id
     return _id(made)
+
+
+async def by_caldav(server: Server, inbox_id: str, number: int) -> str | None:
+    """The hostile texts are those of an event that a calendar client stores, and every other one changed."""
+    fields = order(number).fields
+    text = {name: escape(fields[name]) for name in ("subject", "body")}
+    file = event(
+        f"{number}@client",
+        text["subject"][:400],
+        f"DESCRIPTION:{text['body']}\nLOCATION:{text['subject'][-100:]}\nORGANIZER:mailto:{OWN}\n"
+        f'ATTENDEE;CN="{fields["subject"][:50]}":mailto:{RECIPIENT}\nX-OWN:{text["subject"][:100]}\n',
+    )
+    async with signed_in(server, OWN, server.token) as dav:
+        stored = await dav.put(f"{number}.ics", file)
+        if stored.status_code == 201 and number % 2:
+            stored = await dav.put(f"{number}.ics", file.replace("T160000Z", "T170000Z"))
+    if stored.status_code not in (201, 204):
+        assert stored.status_code in (400, 403), stored.text
+        return None
+    query = {"direction": "outbound", "limit": "1"}
+    page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages", params=query)).json()
+    message_id: str = page["data"][0]["id"]
+    return message_id
+
+
+def escape(text: str) -> str:
+    return (
+        text.replace("\\", "\\\\")
+        .replace("\r", "")
+        .replace("\n", "\\n")
+        .replace(",", "\\,")
+        .replace(";", "\\;")
+    )

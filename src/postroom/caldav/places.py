@@ -56,7 +56,9 @@ def read(path: str, inbox: Inbox) -> DavPlace:
 
 
 def is_name(name: str) -> bool:
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name not in (".", "..")
+    """Bytes that are no UTF-8 come as U+FFFD: two names would be one."""
+    is_plain = name.isprintable() and "\ufffd" not in name
+    return 0 < len(name) <= LONGEST_NAME and is_plain and name not in (".", "..")
 
 
 def read_href(written: str, inbox: Inbox) -> DavPlace | None:

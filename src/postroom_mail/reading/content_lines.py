@@ -13,6 +13,8 @@ MAX_PARAMETERS = 50
 _FOLD = re.compile(rb"\r?\n[ \t]")
 _NAME = re.compile(r"(?:[\w-]{1,60}\.)?([\w-]{1,60})(?=[;:])")
 _PARAMETER = re.compile(r';([\w-]{1,60})(?:=((?:"[^"]*"|[^":;])*))?')
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -53,3 +55,8 @@ def unescaped(value: str) -> str:
     if "\\" not in value:
         return value
     return _ESCAPE.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value)
+
+
+def writable(value: str) -> str:
+    """A text as a calendar file can hold it: without control characters, and with one kind of line end."""
+    return _CONTROL.sub("", _LINE_ENDS.sub("\n", value))

@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom_mail.reading.calendar import Attendee, EventFile, WrittenEvent
-from postroom_mail.reading.content_lines import ContentLine, content_lines
+from postroom_mail.reading.content_lines import ContentLine, content_lines, writable
 from postroom_mail.reading.recurrence import StepBudget, read_rule, times
 from postroom_mail.reading.time_zones import Rules, known_zone, utc_offset
-from postroom_mail.reading.written_times import WrittenMoment, read_duration
+from postroom_mail.reading.written_times import FIRST_YEAR, LAST_YEAR, WrittenMoment, read_duration
 
 MAX_SERIES = 2_000
 MAX_OVERRIDES = 200
@@ -115,12 +115,13 @@ def _series(uid: str, parts: list[tuple[str, EventPart, WrittenEvent]], rules: R
     if only:
         only = _in_zone(event, zone, rules)
     kept = {name: rules[name] for name in named if name in rules and known_zone(name) is None}
-    return Series(uid, part, tuple(_lines(event)), tuple(overrides), kept, only)
+    lines = () if only else tuple(_lines(event))  # one occurrence does not repeat
+    return Series(uid, part, lines, tuple(overrides), kept, only)
 
 
 def _part(event: WrittenEvent, rules: Rules) -> EventPart | None:
     start = event.moment("DTSTART")
-    if start is None or not 1 <= start.local.year <= 9990:
+    if start is None or not FIRST_YEAR <= start.local.year <= LAST_YEAR:
         return None
     zone = _zone_of(start, rules)
     found = event.finished(EventFile(rules=rules))
@@ -130,7 +131,7 @@ def _part(event: WrittenEvent, rules: Rules) -> EventPart | None:
         seconds=_seconds(event, start, rules),
         zone=zone,
         summary=found.summary,
-        description=found.description,
+        description=writable(found.description),
         location=found.location,
         url=found.join_url or event.line("URL"),
         status=status if status in STATUSES else "confirmed",

@@ -12,6 +12,8 @@ _DURATION = re.compile(
     r"([+-])?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?", re.ASCII
 )
 
+FIRST_YEAR, LAST_YEAR = 10, 9900  # any zone and length can be shown
+
 
 class WrittenMoment(Struct, frozen=True):
     local: datetime
@@ -48,8 +50,9 @@ class WrittenMoment(Struct, frozen=True):
         return self.local.date().isoformat() if self.is_day else self.local.isoformat()
 
     def at(self, rules: Rules) -> int | None:
-        """Milliseconds UTC; None for a day, and for a time without a known zone."""
-        offset = None if self.is_day else utc_offset(self.local, self.zone, rules)
+        """Milliseconds UTC; None for a day, a time without a known zone, and the ends of the calendar."""
+        is_moment = not self.is_day and FIRST_YEAR <= self.local.year <= LAST_YEAR
+        offset = None if not is_moment else utc_offset(self.local, self.zone, rules)
         if offset is None:
             return None
         since = self.local.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC) - offset

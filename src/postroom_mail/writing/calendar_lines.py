@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
 from postroom_mail.mime.address import Address
+from postroom_mail.reading.content_lines import writable
 
 FOLD_BYTES = 75
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n", "\t": " "})
+_ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"})
 _OUTSIDE_QUOTES = re.compile(r'[\x00-\x1f"\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _SIMPLE_VALUE = re.compile(r"[\w.+@/ -]*", re.ASCII)
 
@@ -33,8 +33,7 @@ def _folded(line: str) -> bytes:
 
 
 def text(name: str, value: str) -> str:
-    plain = value.replace("\r\n", "\n").replace("\r", "\n")
-    return f"{name}:{_CONTROL.sub('', plain).translate(_ESCAPED)}"
+    return f"{name}:{writable(value).translate(_ESCAPED)}"
 
 
 def parameter(name: str, value: str) -> str:

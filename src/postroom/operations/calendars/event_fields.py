@@ -12,6 +12,7 @@ from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.operations.calendars.calendars import ZoneName, require_zone
 from postroom_mail.mime.address import Address, validate
 from postroom_mail.reading.calendar import Attendee
+from postroom_mail.reading.content_lines import writable
 from postroom_mail.reading.recurrence import read_rule
 from postroom_mail.reading.series import MAX_LENGTH, EventPart, Series, to_moment
 from postroom_mail.writing.header_words import CONTROL
@@ -117,7 +118,7 @@ def to_series(body: NewCalendarEvent, calendar: InboxCalendar, organizer: str, u
         seconds=seconds,
         zone=zone,
         summary=body.summary,
-        description=body.description,
+        description=writable(body.description),
         location=body.location,
         url=body.url,
         status=body.status,
@@ -135,6 +136,8 @@ def changed_fields(
     require_lines(*(each for each in (body.summary, body.location, body.url) if each is not UNSET))
     names = ("summary", "description", "location", "url", "status", "transparency")
     fields = {name: given for name in names if (given := getattr(body, name)) is not UNSET}
+    if body.description is not UNSET:
+        fields["description"] = writable(body.description)
     if body.attendees is not UNSET:
         known = {each.address.lower(): each for each in part.attendees}
         read = read_attendees(body.attendees)
