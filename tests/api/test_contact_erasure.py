@@ -1,5 +1,6 @@
 """A contact is exported and erased: only the audit log's facts are left, and the chain verifies."""
 
+import asyncio
 import contextlib
 import io
 import json
@@ -14,11 +15,11 @@ from httpx2 import AsyncClient
 from postroom.accounts.audit_erasure import mention_of
 from postroom.mailbox import jobs
 from postroom.mailbox.search import index_upkeep
-from postroom.queue import suppressions
+from postroom.queue import leader_leases, suppressions
 from postroom.storage import packing
 from postroom.storage.database import Tx
 from postroom.upkeep import upkeep_loop
-from postroom.upkeep.erasure import erase_contact
+from postroom.upkeep.erasure import erase_contact, run_jobs
 from postroom.upkeep.verification.audit_files import AuditLog
 from tests.api.test_keys import second_account
 from tests.api.test_threads import receive
@@ -252,6 +253,48 @@ async def test_each_step_alone_ends_the_same(server: Server, monkeypatch: pytest
         "contacts": 1,
     }
     assert (await chain_of(server)).verify() == []
+
+
+async def test_several_nodes_erase_once_and_one_at_a_time(server: Server) -> None:
+    await exchange(server)
+    await server.api.patch("/v1/account", json={"erasureApproval": True})
+    job_id = (await server.api.delete(f"/v1/contacts/{ANN}")).json()["jobId"]
+    db, now = server.resources.db, server.clock.now()
+    assert await db.write(leader_leases.take, run_jobs.DUTY, "another node", now + run_jobs.DUTY_HELD, now)
+    await db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, job_id), job_id)))
+    await run_jobs.carry_out(server.resources, job_id, "me")
+    assert (await server.api.get(f"/v1/jobs/{job_id}")).json()["done"] == 0, "the other has the duty"
+    await asyncio.gather(*(take_all_steps(server, job_id) for _ in range(3)))
+    job = await finished(server, job_id)
+    counts = {name: job["result"][name] for name in ("messages", "files", "drafts", "contacts")}
+    assert counts == {"messages": 2, "files": 1, "drafts": 1, "contacts": 1}
+    assert (await chain_of(server)).verify() == []
+    told = (await server.api.get("/v1/events?limit=100")).json()["data"]
+    assert [each["event"] for each in told].count("contact.erased") == 1
+
+
+async def take_all_steps(server: Server, job_id: str) -> None:
+    while not (await server.resources.db.write(erase_contact.take_step, job_id, server.clock.now())).is_over:
+        pass
+
+
+@pytest.mark.sqlite_alone
+async def test_a_step_that_fails_changes_nothing_and_is_taken_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await exchange(server)
+    failures = [OSError("a disk"), OSError("a disk")]
+
+    def fail_at_first(*given: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return advance(*given)
+
+    advance = jobs.advance
+    monkeypatch.setattr(jobs, "advance", fail_at_first)
+    job = await erase(server)
+    assert not failures
+    assert {name: job["result"][name] for name in ("messages", "files")} == {"messages": 2, "files": 1}
 
 
 async def test_an_export_holds_all_of_a_contact_and_of_nobody_else(server: Server) -> None:

@@ -12,7 +12,7 @@ from postroom.upkeep import orphans
 from postroom.upkeep.erasure import erase_contact
 
 DUTY = "jobs"
-DUTY_HELD = 60 * SECOND
+DUTY_HELD = 20 * SECOND
 
 
 async def run_jobs(resources: Resources) -> None:
