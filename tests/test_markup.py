@@ -29,7 +29,6 @@ MAKERS_OF_MARKUP = {
 WRITERS_OF_HTML = {
     "web/dashboard/display/rendering.py",
     "web/dashboard/pages/message.py",
-    "web/public.py",
 }
 HTMX = re.compile(r"\bhx-(?:get|post|ws:connect)=")
 BASE_URL = "http://127.0.0.1:8080"

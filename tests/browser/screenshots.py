@@ -51,7 +51,8 @@ def chromium() -> Iterator[Browser]:
 
 def pages(running: House) -> dict[str, str]:
     """Every page by the name of its picture."""
-    found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", "activity", *OTHERS)}
+    found = {"reference": "/docs/drafts"}
+    found |= {name: f"/app/{name}" for name in ("start", "mail", "sessions", "activity", *OTHERS)}
     found |= {name: f"/app/settings/{name}" for name in SETTINGS}
     found |= {name: f"/app/operator/{name}" for name in OPERATOR}
     found |= {"search": "/app/search?q=export", "waiting": "/app/mail?state=awaiting"}
@@ -106,7 +107,7 @@ def take(browser: Browser, running: House, wanted: set[str]) -> None:
             for name, path in pages(running).items():
                 if not wanted or name in wanted:
                     page.goto(running.base_url + path)
-                    page.wait_for_selector("body[data-live]", timeout=60_000)
+                    page.wait_for_selector("body:is([data-live], .reference)", timeout=60_000)
                     page.screenshot(path=FOLDER / f"{name}-{size}-{scheme}.png", full_page=size == "narrow")
             context.close()
 

@@ -15,6 +15,7 @@ from tools.generate import (
     python_methods,
     python_results,
     reference,
+    reference_pages,
     typescript,
 )
 from tools.generate.description import Description
@@ -30,6 +31,7 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/calls/methods.py": python_methods.methods,
     f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
+    "src/postroom/web/dashboard/reference/reference.json": reference_pages.reference_pages,
     "docs/decisions.md": decisions.decisions,
     "docs/events.md": events.events,
     "docs/mcp-tools.md": mcp_tools.mcp_tools,

@@ -18,11 +18,11 @@ PLACE = "src/postroom_client/generated.py"  # where its rules are those of the c
 def module(docstring: str, imports: Sequence[str], parts: Sequence[str]) -> str:
     """Imports may be more than are needed: what nothing uses is taken out."""
     text = "\n".join([HEAD, f'"""{docstring}"""', "", *imports, "", *parts, ""])
-    tidied = _ruff(["check", "--quiet", "--fix", "--select", "F401,I"], text)
-    return _ruff(["format", "--quiet"], tidied)
+    tidied = run_ruff(["check", "--quiet", "--fix", "--select", "F401,I"], text)
+    return run_ruff(["format", "--quiet"], tidied)
 
 
-def _ruff(arguments: list[str], text: str) -> str:
+def run_ruff(arguments: list[str], text: str) -> str:
     command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", PLACE, "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True)  # noqa: S603 (our own words)
     if done.returncode:

@@ -36,7 +36,7 @@ def reference(description: Description) -> str:
             if operation.tag == tag:
                 parts += _operation(description, operation, examples)
     parts += ["## Shapes", "What answers and bodies are made of."]
-    for shape in _shown_shapes(description):
+    for shape in shown_shapes(description):
         parts += _shape(shape)
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -54,7 +54,7 @@ def _errors(errors: tuple[Error, ...]) -> Iterator[str]:
 def _operation(description: Description, operation: Operation, examples: dict[str, Any]) -> Iterator[str]:
     yield f"### {operation.method} {operation.path}"
     yield operation.description
-    yield _who(operation)
+    yield who_may(operation)
     parameters = [("path", each) for each in operation.path_fields]
     parameters += [("query", each) for each in operation.query]
     if parameters or operation.header or operation.is_versioned:
@@ -65,23 +65,25 @@ def _operation(description: Description, operation: Operation, examples: dict[st
     if example is not None:
         yield _request(operation, example)
         yield _answer(operation, example, examples)
-    yield f"Errors: {', '.join(f'`{code}`' for code in _own_errors(operation))}."
+    yield f"Errors: {', '.join(f'`{code}`' for code in own_errors(operation))}."
 
 
-def _who(operation: Operation) -> str:
+def who_may(operation: Operation) -> str:
     allowed = " or ".join(f"`{each}`" for each in operation.permissions)
     needs = f", with the permission {allowed}" if allowed else ""
     return f"{SCOPES[operation.scope]}{needs}. `operationId`: `{operation.id}`."
 
 
-def _own_errors(operation: Operation) -> list[str]:
+def own_errors(operation: Operation) -> list[str]:
     """Those that any request may end with stand last."""
     own = [code for code in operation.error_codes if code not in ALWAYS]
     return own + [code for code in operation.error_codes if code in ALWAYS]
 
 
 def _parameters(operation: Operation, parameters: list[tuple[str, Field]]) -> str:
-    rows = [f"| `{each.name}` | {place} | {_kind(each)} | {_told(each)} |" for place, each in parameters]
+    rows = [
+        f"| `{each.name}` | {place} | {spelled_kind(each)} | {_told(each)} |" for place, each in parameters
+    ]
     if operation.header:
         need = "text" if operation.may_lack_header else "text, required"
         rows.append(f"| `{operation.header}` | header | {need} | 1 to 255 visible characters |")
@@ -91,11 +93,11 @@ def _parameters(operation: Operation, parameters: list[tuple[str, Field]]) -> st
 
 
 def _fields(title: str, fields: tuple[Field, ...]) -> str:
-    rows = [f"| `{each.name}` | {_kind(each)} | {_told(each)} |" for each in fields]
+    rows = [f"| `{each.name}` | {spelled_kind(each)} | {_told(each)} |" for each in fields]
     return "\n".join([f"| {title} | type | |", "|---|---|---|", *rows])
 
 
-def _kind(each: Field) -> str:
+def spelled_kind(each: Field) -> str:
     words = [_spelled(each.kind)]
     words += ["required"] if each.is_required else []
     if each.has_default and each.default not in (None, "", [], {}):
@@ -152,31 +154,35 @@ def _request(operation: Operation, example: dict[str, Any]) -> str:
     lines += ["Authorization: Bearer pr_…"] if operation.scope != "public" else []
     lines += [f"{operation.header}: order-7"] if operation.header else []
     if example["body"] is not None:
-        lines += ["Content-Type: application/json", "", _json(_in_order(example["body"], operation.body))]
+        lines += ["Content-Type: application/json", "", pretty(in_order(example["body"], operation.body))]
     return "\n".join(["```http", *lines, "```"])
 
 
 def _answer(operation: Operation, example: dict[str, Any], examples: dict[str, Any]) -> str:
-    """Of a request that is refused in the guide, the answer of another operation with the same shape."""
     if operation.status == 204:
         return "It is answered 204, without a body."
-    answer = example["answer"]
-    if not 200 <= example["status"] < 300:
-        answer = examples["get_message"]["answer"] if operation.result == "Message" else None
+    answer = answer_of(operation, example, examples)
     if answer is None:
         return f"It is answered {operation.status}."
-    return "\n".join([f"It is answered {operation.status}:", "", "```json", _json(answer), "```"])
+    return "\n".join([f"It is answered {operation.status}:", "", "```json", pretty(answer), "```"])
 
 
-def _in_order(body: Any, fields: tuple[Field, ...]) -> Any:
+def answer_of(operation: Operation, example: dict[str, Any], examples: dict[str, Any]) -> Any:
+    """Of a request that is refused in the guide, the answer of another operation with the same shape."""
+    if 200 <= example["status"] < 300:
+        return example["answer"]
+    return examples["get_message"]["answer"] if operation.result == "Message" else None
+
+
+def in_order(body: Any, fields: tuple[Field, ...]) -> Any:
     return {each.name: body[each.name] for each in fields if each.name in body} | body
 
 
-def _json(value: Any) -> str:
+def pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _shown_shapes(description: Description) -> list[Shape]:
+def shown_shapes(description: Description) -> list[Shape]:
     is_form = {f"{each.body_shape}Form" for each in description.operations if each.takes_files}
     return [shape for name, shape in sorted(description.shapes.items()) if name not in is_form]
 

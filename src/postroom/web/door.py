@@ -111,7 +111,7 @@ class App:
         self._webhook_courier = webhook_courier
         self._limit = RequestLimit()
         self._requests = RequestCounts()
-        self._site = Site(resources, ROUTES, self._requests, Readiness(resources))
+        self._site = Site(resources, ROUTES, self._requests, Readiness(resources), self._open_dashboard)
         self._mcp = McpDoor(self, resources)
         self.key_use = KeyUse(resources)
         self._caller_cache = CallerCache()

@@ -1,10 +1,10 @@
 """Public addresses: health, metrics and the description of the interface."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
 
 WARNINGS = 10
 AUTOCONFIG = "/.well-known/autoconfig/mail/config-v1.1.xml"
-DOCS_FILES = {
-    "swagger-ui.css": "text/css",
-    "swagger-ui-bundle.js": "text/javascript",
-    "start.js": "text/javascript",
-}
-DOCS_POLICY = (
-    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-)
+
+
+class Pages(Protocol):
+    """The part of the dashboard that needs no session."""
+
+    def show_reference(self, page: str) -> Response: ...
 
 
 class Site(Struct, frozen=True, dict=True):
@@ -47,6 +45,7 @@ class Site(Struct, frozen=True, dict=True):
     routes: Sequence[Route]
     requests: RequestCounts
     readiness: Readiness
+    open_pages: Callable[[], Awaitable[Pages]]
 
     @cached_property
     def metrics(self) -> "Metrics":
@@ -153,17 +152,15 @@ async def llms(site: Site) -> Response:
 
 
 async def docs(site: Site) -> Response:
-    """This description, to read and try"""
-    return _docs_response("index.html", "text/html")
+    """The API reference, to read and try in a browser"""
+    return await _show_reference(site, "")
 
 
-async def docs_file(site: Site, file: str) -> Response:
-    if file not in DOCS_FILES:
-        raise NotFound("No such file.")
-    return _docs_response(file, DOCS_FILES[file])
+async def docs_of_group(site: Site, group: str) -> Response:
+    return await _show_reference(site, group)
 
 
-def _docs_response(file: str, media_type: str) -> Response:
-    content = files("postroom.web").joinpath("docs_viewer", file).read_bytes()
-    headers = {"Content-Security-Policy": DOCS_POLICY, "X-Content-Type-Options": "nosniff"}
-    return Response(content, media_type=media_type, headers=headers)
+async def _show_reference(site: Site, page: str) -> Response:
+    """In a thread: reading the reference and its template takes a while at the first request."""
+    pages = await site.open_pages()
+    return await pools.ONCE.run(pages.show_reference, page)

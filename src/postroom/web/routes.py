@@ -388,7 +388,7 @@ ROUTES = (
     get("/openapi.json", public.openapi, PUBLIC, NOTHING),
     get("/llms.txt", public.llms, PUBLIC, NOTHING),
     get("/docs", public.docs, PUBLIC, NOTHING),
-    get("/docs/{file}", public.docs_file, PUBLIC, NOTHING),
+    get("/docs/{group}", public.docs_of_group, PUBLIC, NOTHING),
 )
 
 ROUTE_OF = {route.operation: route for route in ROUTES}

@@ -22,6 +22,7 @@ from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.page_context import ALERT, PageContext
+from postroom.web.dashboard.reference import reference
 from postroom.web.dashboard.review import LinkPage, ReviewPage
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.dashboard.unsubscribe import UnsubscribePage
@@ -80,6 +81,9 @@ class Dashboard:
             log.get().exception("unexpected error", request_id=request_id, route=request.url.path)
             fault = InternalError("Something went wrong on our side.", request_id=request_id)
             return "error", await self._error(request, fault)
+
+    def show_reference(self, page: str) -> Response:
+        return reference.answer(page, self._resources.config.base_url)
 
     async def _answer(self, request: Request) -> tuple[str, Response]:
         require_short_query(request)

@@ -27,6 +27,7 @@ from postroom.web.dashboard.pages import (
     webhooks,
 )
 from postroom.web.dashboard.profile import devices, passkeys
+from postroom.web.dashboard.reference import reference_key
 from postroom.web.dashboard.settings import (
     audit,
     consent,
@@ -243,6 +244,7 @@ PAGES = (
     change("/app/settings/templates/{template_id}", templates.change_template, POD, MANAGING),
     change("/app/settings/templates/{template_id}/delete", templates.delete_template, POD, MANAGING),
     change("/app/settings/templates/{template_id}/draft", templates.try_template, POD, WRITING),
+    change("/app/reference/key", reference_key.create_key, ACCOUNT, MANAGING),
     page("/app/activity", activity.show_activity, POD, READING),
     page("/app/activity.csv", activity.export, POD, READING),
     page("/app/operator", health.show_health, ACCOUNT, MANAGING),

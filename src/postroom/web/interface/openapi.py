@@ -14,6 +14,7 @@ from postroom.events.payload import Payload
 from postroom.limits import VISIBLE_CHARACTERS
 from postroom.operations import messages
 from postroom.web.interface import server_shapes
+from postroom.web.interface.groups import GROUPS, TAGS
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
 from postroom.web.requests.files_body import read_with_files
 from postroom.web.requests.request_body import read_optional
@@ -21,46 +22,7 @@ from postroom.web.routing import PUBLIC, SCOPED, Route
 
 VERSION = "1.0.0"
 ERROR_REF = {"$ref": "#/components/schemas/Error"}
-TAGS = {
-    "account": "The account itself.",
-    "api-keys": "Keys of the account.",
-    "jobs": "Erasures of contacts.",
-    "junk": "What is junk.",
-    "approvals": "What waits for approval.",
-    "attachments": "Files of messages.",
-    "audit": "Who changed what.",
-    "calendar-events": "What takes place: events and series.",
-    "calendars": "Calendars of inboxes.",
-    "briefing": "What came, waits, is overdue, failed, and is on today.",
-    "connections": "Mailboxes elsewhere and services that bring mail in.",
-    "deliverability": "How mail fares at the providers that receive it.",
-    "contacts": "Who exchanged email with your inboxes.",
-    "domains": "Domains of your own.",
-    "drafts": "Mail that is being written.",
-    "events": "What has happened.",
-    "find-times": "Times at which several inboxes are free.",
-    "free-busy": "When inboxes are busy.",
-    "feedback": "Feedback for the operator.",
-    "inboxes": "Addresses that receive mail, and sending from them.",
-    "me": "Who a key is.",
-    "messages": "Mail received and sent.",
-    "pause": "Stopping all sending for a while.",
-    "pods": "Tenants of the account.",
-    "policy": "Who may write, and who may be written to.",
-    "rules": "What is done with email that comes in.",
-    "search": "Finding mail.",
-    "server": "The server itself.",
-    "suppressions": "Addresses that get no more mail.",
-    "templates": "Texts with fields, for writing mails.",
-    "threads": "Conversations.",
-    "uploads": "Files that are sent before they are attached.",
-    "usage": "What was used.",
-    "notifications": "Targets that are notified when something waits.",
-    "users": "People of the account, with their roles.",
-    "webhooks": "Several endpoints, each for some of the events.",
-    "webhook": "Events by HTTP.",
-}
-UNLISTED = ("/docs/{file}",)
+UNLISTED = ("/docs/{group}",)
 PATH_NAMES = {
     "address": "The address.",
     "calendar_id": "Id of the calendar, cal_…",
@@ -118,9 +80,8 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url}],
-        "tags": [
-            {"name": name, "description": TAGS[name]} for name in sorted({_tag(route) for route in listed})
-        ],
+        "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
+        "x-tagGroups": [{"name": name, "tags": list(tags)} for name, tags in GROUPS.items()],
         "paths": paths,
         "x-errors": [_error(kind) for kind in ApiError.__subclasses__()],
         "components": {

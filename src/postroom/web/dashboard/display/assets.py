@@ -20,6 +20,8 @@ MADE_OF = {
     "dashboard.js": ("dashboard.js",),
     "passkeys.js": ("passkeys.js",),
     "push.js": ("push.js",),
+    "reference.css": ("tokens.css", "reference.css"),
+    "reference.js": ("reference.js",),
     "htmx.js": ("htmx.min.js", "hx-nonce.js", "hx-ws.min.js"),
     "favicon.svg": ("favicon.svg",),
     "waiting.svg": ("waiting.svg",),
@@ -60,9 +62,9 @@ def load() -> dict[str, Asset]:
 
 def _shorten(name: str, content: bytes) -> bytes:
     """Shortens our own files: no comments in scripts, less white space, short names of CSS properties."""
-    if name in ("dashboard.js", "passkeys.js", "push.js"):
+    if name.endswith(".js") and name != "htmx.js":
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
-    if name != "dashboard.css":
+    if not name.endswith(".css"):
         return content
     without_room = re.sub(rb"\s*\n\s*|(?<=[{};:,]) +| +(?=[{}])", b"", content)
     names = {name: b"--%c" % letter for letter, name in enumerate(_names(content), ord("a"))}

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from types import CodeType
@@ -64,14 +65,14 @@ class WithoutIndentation(Extension):
 
 @cache
 def loader() -> jinja2.BaseLoader:
-    folders = ["", "pages", "agents", "settings", "operator", "delivery", "profile"]
+    folders = ["", "pages", "agents", "settings", "operator", "delivery", "profile", "reference"]
     return jinja2.ChoiceLoader([jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders])
 
 
 class Renderer:
     """Templates are read once, at their first use."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, **filters: Callable[[str], Markup]) -> None:
         self.assets = assets.load()
         self.by_url = {asset.url: asset for asset in self.assets.values()}
         self._environment = jinja2.Environment(
@@ -95,7 +96,13 @@ class Renderer:
             search_characters=query.MAX_CHARS,
         )
         self._environment.filters.update(
-            size=size, count=count, seconds=seconds, path=path_part, json=json_text, device=device_of
+            size=size,
+            count=count,
+            seconds=seconds,
+            path=path_part,
+            json=json_text,
+            device=device_of,
+            **filters,
         )
 
     def page(self, template: str, status: int = 200, /, **values: Any) -> Response:
