@@ -2,7 +2,7 @@
 
 pytest-xdist would collect them anew in each process: 7 of about 120 seconds of its processor time. A process
 gets a few tests of one module at a time, and asks for the next ones before it runs the last of them, since
-that decides which fixtures are torn down. Few processes get tests that need a browser: each starts one.
+that decides which fixtures are torn down. One process gets the tests that need a browser, which it starts.
 """
 
 import multiprocessing
@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 AT_A_TIME = 16
-BROWSERS = 2
+BROWSERS = 1
 GRACE_SECONDS = 3.0
 FOLDER = "PYTEST_DEBUG_TEMPROOT"
 FORK = multiprocessing.get_context("fork")

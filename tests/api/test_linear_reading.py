@@ -39,6 +39,7 @@ from tests.api.hostile_fields import HEADER_SHAPES, SHAPES, Place, Sent, takes_f
 from tests.api.loop_work import Cost, cost_of
 from tests.conftest import settings
 from tests.doubles import FakeClock, post_intake
+from tests.shares import PARTS
 from tests.doubles_dns import DnsServer
 from tests.storage.test_hot_queries import RefusingCourier
 
@@ -196,13 +197,15 @@ PLACES = {
 }
 
 
+@pytest.mark.share
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", PLACES)
 async def test_a_hostile_text_costs_the_loop_little_and_the_server_no_more_than_its_length(
-    visitor: Visitor, kind: str
+    visitor: Visitor, kind: str, part: int
 ) -> None:
     faults = [
         f"{place}, {name}: {fault}"
-        for number, place in enumerate(PLACES[kind])
+        for number, place in list(enumerate(PLACES[kind]))[part::PARTS]
         for name in some_of(list(SHAPES), number)
         for make in makers(place)
         if (fault := await fault_of(visitor, place, SHAPES[name], make))

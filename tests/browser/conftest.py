@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize, expect
 
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
 
 PATIENCE = 60_000  # milliseconds, on a machine that may be busy
+expect.set_options(timeout=PATIENCE)
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 SMALL: ViewportSize = {"width": 200, "height": 100}  # of a page at which nobody looks: little to paint
 Open = Callable[..., Page]

@@ -10,14 +10,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from postroom.queue.delayed_actions import DELAY
-from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
+from tests.browser.conftest import Open, keep_notices, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
 from tests.letters import letter
 
 pytestmark = pytest.mark.needs("chromium")
-expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded
+from tests.browser.conftest import Open, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.browser.test_daily_work import pass_delay, read_to_end, state_of
@@ -14,7 +14,6 @@ from tests.browser.test_honest_pages import wait_for
 from tests.letters import letter
 
 pytestmark = pytest.mark.needs("chromium")
-expect.set_options(timeout=PATIENCE)
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 

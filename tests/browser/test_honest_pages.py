@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from postroom.clock import HOUR, to_iso
-from tests.browser.conftest import PATIENCE, Open
+from tests.browser.conftest import Open
 from tests.browser.house import House, house
 from tests.browser.made_up_dashboard import ask, trick
 from tests.conftest import settings
@@ -16,7 +16,6 @@ from tests.letters import letter
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
-expect.set_options(timeout=PATIENCE)
 
 SIMULATOR = "simulator.postroom.localhost"
 BAR = ("Mail", "Approvals", "Drafts", "Agents", "Events")

@@ -24,7 +24,6 @@ UNTIL_NEWS = """count => new Promise(done => {
   const look = () => news >= count ? done() : setTimeout(look, 20);
   look();
 })"""
-expect.set_options(timeout=PATIENCE)
 
 
 def wait_until_live(page: Page) -> None:

@@ -14,7 +14,6 @@ from tests.browser.made_up_dashboard import trick
 from tests.letters import html_letter, letter
 
 pytestmark = pytest.mark.needs("chromium")
-expect.set_options(timeout=PATIENCE)
 PHONE = {"width": 390, "height": 844}
 SHORT, LONG = 4, 20
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded
+from tests.browser.conftest import Open, press_when_loaded
 from tests.browser.house import House, house
 from tests.browser.test_honest_pages import wait_for
 from tests.conftest import settings
 from tests.letters import letter
 
 pytestmark = pytest.mark.needs("chromium")
-expect.set_options(timeout=PATIENCE)
 
 
 def new_person(running: House, name: str, page: Page) -> None:
