@@ -25,6 +25,12 @@ UNTIL_NEWS = """count => new Promise(done => {
   look();
 })"""
 
+# As for news of a thread.
+COME_ANEW = """thread => new Promise(done => {
+  document.addEventListener("htmx:after:swap", () => done(), {once: true});
+  document.body.dispatchEvent(new CustomEvent(`live-${thread}`));
+})"""
+
 
 def wait_until_live(page: Page) -> None:
     page.wait_for_selector("body[data-live]")
@@ -204,6 +210,7 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     running.clock.turn(11_000)
     expect(page.locator(".message.outbound .state")).to_have_text("sent")
     page.locator(".message.outbound summary", has_text="More").click()
+    page.evaluate(COME_ANEW, re.findall(r"thr_\w+", page.url)[0])  # which leaves the menu open
     page.locator(".message.outbound").get_by_role("link", name="Delivery").click()
     expect(page.get_by_text("Stored in the inbox")).to_be_visible()
 

@@ -337,10 +337,19 @@ document.addEventListener("htmx:before:request", (event) => {
   const part = event.target;
   if (part instanceof Element && part.matches("[data-calm]") && (part.matches(":focus-within") || $("[open]", part))) event.preventDefault();
 });
-// Rows that were asked for before somebody went to one must not take the focus from him.
-let heldRow = "";
-document.addEventListener("htmx:before:swap", () => { heldRow = rowOf(document.activeElement)?.dataset.row });
+// Rows that were asked for before somebody went to one must not take the focus from him, and a message that comes
+// anew must not close the menu that he has just opened.
+let heldRow = "", opened = [];
+const nameOf = (fold) => fold.firstElementChild.textContent;
+document.addEventListener("htmx:before:swap", () => {
+  heldRow = rowOf(document.activeElement)?.dataset.row;
+  opened = all("article[id] details[open]").map((fold) => [fold.closest("article").id, nameOf(fold)]);
+});
 document.addEventListener("htmx:after:swap", () => {
+  for (const [id, name] of opened) {
+    const fold = all(`[id="${CSS.escape(id)}"] details`).find((each) => nameOf(each) === name);
+    fold?.setAttribute("open", "");
+  }
   refresh(document);
   const row = heldRow && document.activeElement === document.body && rows().find((each) => each.dataset.row === heldRow);
   if (row) focusRow(row);
