@@ -76,8 +76,8 @@ LONGEST = (
 OF_LIBRARY = ("tests/mail", "tests/extraction")  # run alone, they need no PostgreSQL
 SHORTEST = ("tests/mail/", "tests/net/")  # last: no core waits for another one at the end
 
-# Neither a case nor the making of one is judged by the clock of a busy machine. A run invents the same cases as
-# the one before, and others where somebody says how many.
+# Neither a case nor the making of one is judged by the clock of a busy machine. A run invents the same cases
+# as the one before, and others where somebody says how many.
 CASES = os.environ.get("POSTROOM_TEST_CASES")
 hypothesis.settings.register_profile(
     "patient",

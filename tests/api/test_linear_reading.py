@@ -39,8 +39,8 @@ from tests.api.hostile_fields import HEADER_SHAPES, SHAPES, Place, Sent, takes_f
 from tests.api.loop_work import Cost, cost_of
 from tests.conftest import settings
 from tests.doubles import FakeClock, post_intake
-from tests.shares import PARTS
 from tests.doubles_dns import DnsServer
+from tests.shares import PARTS
 from tests.storage.test_hot_queries import RefusingCourier
 
 pytestmark = pytest.mark.sqlite_alone
