@@ -1,6 +1,6 @@
 // An Email Worker for Cloudflare Email Routing that hands each mail to Postroom.
 //
-// 1. postroom connections add http --provider cloudflare [--signing-key SECRET]   gives the URL, and each post is signed
+// 1. postroom connections create http --provider cloudflare [--signing-key SECRET]   gives the URL, and each post is signed
 // 2. Workers & Pages, Create, paste this file; Settings, Variables: POSTROOM_URL and, if used, POSTROOM_SIGNING_KEY
 // 3. Email Routing, Routing rules, Catch-all address: Send to a Worker
 //

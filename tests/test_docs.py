@@ -27,6 +27,8 @@ from postroom import errors
 from postroom.config import SETTINGS
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT
+from postroom_client.cli import app
+from postroom_client.cli.command import in_order
 from tests import warm_start
 from tests.command_tree import command_tree
 from tests.warm_start import Process
@@ -355,7 +357,7 @@ SHOWN_COMMAND = re.compile(
 def test_every_command_that_is_named_exists_with_its_options(document: Path) -> None:
     for in_text, in_block in SHOWN_COMMAND.findall(document.read_text()):
         line = (in_text or in_block).replace("import imap://", "import imap imap://")  # the URL says it
-        words = line.split()
+        words = in_order(app, line.split())
         count = max(size for size in (1, 2, 3, 0) if " ".join(words[:size]) in commands())
         assert count, f"postroom {line}: no such command"
         command = commands()[" ".join(words[:count])]

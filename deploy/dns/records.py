@@ -1,4 +1,4 @@
-"""Reads the records of `postroom domains show dom_… --json` from standard input."""
+"""Reads the records of `postroom domains get dom_… --json` from standard input."""
 
 import json
 import sys

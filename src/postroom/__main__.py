@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> None:
         from postroom.commands import operator
         from postroom_client.cli.command import in_order, narrowed
 
-        ordered = in_order(with_kind(arguments))
+        ordered = in_order(operator.app, with_kind(arguments))
         narrowed(operator.app, ordered)(ordered)
 
 

@@ -9,7 +9,7 @@ from postroom.config import CAPTURE, Config, Endpoint, own_url
 
 def welcome(postroom: Postroom) -> str:
     config = postroom.resources.config
-    place = "PostgreSQL" if config.database_url else str(config.data_dir)
+    place = "PostgreSQL" if config.database_url else str(config.data_dir.absolute())
     lines = [
         f"Postroom {__version__} is ready.",
         "",

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from postroom_client import Client
 from postroom_client.cli import app
-from postroom_client.cli.command import narrowed
+from postroom_client.cli.command import in_order, narrowed
 from postroom_client.results import Inbox, Message
 from tests import warm_start
 from tests.ports import free_port
@@ -129,8 +129,9 @@ class Shell:
         } | more
 
     def run(self, *arguments: str, stdin: str | bytes | None = None, **more: str) -> Result:
-        called = called_by(arguments[0]) if arguments else app
-        return CliRunner().invoke(called, list(arguments), input=stdin, env=self.environment(**more))
+        understood = in_order(app, list(arguments))
+        called = called_by(understood[0]) if understood else app
+        return CliRunner().invoke(called, understood, input=stdin, env=self.environment(**more))
 
     def human(self, *arguments: str, **more: str) -> str:
         """What a person sees on stdout; the command must succeed."""

@@ -41,7 +41,7 @@ def test_suppressions_are_added_listed_and_removed(shell: Shell) -> None:
         "removed from the list" in shell.run("suppressions", "remove", "one@example.com", "--no-json").stderr
     )
     empty = shell.run("suppressions", "list", "--no-json")
-    assert "postroom suppressions add" in empty.stderr
+    assert "postroom suppressions create" in empty.stderr
 
 
 def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
@@ -104,7 +104,7 @@ def test_doctor_names_users_with_the_address_of_an_inbox() -> None:
 
 
 def test_status_shows_connection_inbox_and_bridge(shell: Shell, inbox: Inbox) -> None:
-    assert "none: postroom inbox use" in shell.human("status")
+    assert "none: postroom inboxes use" in shell.human("status")
     shell.json("inbox", "use", inbox.id)
     shown = shell.human("status")
     assert "connected as default (free)" in shown

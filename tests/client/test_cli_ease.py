@@ -8,7 +8,7 @@ from rich.console import Console
 
 import postroom_client
 from postroom_client import AsyncClient, Client, profiles, results
-from postroom_client.cli import output
+from postroom_client.cli import app, output
 from postroom_client.cli.command import in_order
 from postroom_client.results import Event, Inbox
 from tests.client.live import LiveServer, Shell
@@ -25,17 +25,17 @@ def test_h_is_help(shell: Shell, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        (["--json", "inbox", "list"], ["inbox", "list", "--json"]),
+        (["--json", "inbox", "list"], ["inboxes", "list", "--json"]),
         (["--profile", "x", "--no-json", "status"], ["status", "--profile", "x", "--no-json"]),
         (["--base-url=u", "send", "--", "-x"], ["send", "--base-url=u", "--", "-x"]),
-        (["inbox", "list", "--json"], ["inbox", "list", "--json"]),
+        (["inboxes", "list", "--json"], ["inboxes", "list", "--json"]),
         (["--version"], ["--version"]),
         (["--profile"], ["--profile"]),
         ([], []),
     ],
 )
 def test_flags_for_every_command_may_stand_before_it(given: list[str], meant: list[str]) -> None:
-    assert in_order(given) == meant
+    assert in_order(app, given) == meant
 
 
 def test_an_inbox_is_found_by_id_address_or_name(shell: Shell, inbox: Inbox) -> None:

@@ -1,4 +1,4 @@
-"""postroom inbox …, in both forms."""
+"""postroom inboxes …, in both forms."""
 
 from collections.abc import Callable
 
@@ -95,7 +95,7 @@ def test_delete_removes_the_inbox_and_the_default_with_it(
 
 def test_keys_of_an_inbox_are_made_listed_and_revoked(shell: Shell, inbox: Inbox) -> None:
     empty = shell.run("inbox", "keys", "list", inbox.id, "--no-json")
-    assert "postroom inbox keys create" in empty.stderr
+    assert "postroom inboxes keys create" in empty.stderr
     shown = shell.human("inbox", "keys", "create", inbox.id, "--name", "one")
     assert "pr_" in shown
     made = shell.json("inbox", "keys", "create", inbox.id, "--name", "two")

@@ -120,7 +120,7 @@ def test_a_send_that_is_not_complete_is_a_mistake_of_usage(
 def test_without_any_inbox_the_command_says_how_to_choose_one(shell: Shell) -> None:
     result = shell.run("send", "--to", "a@x.y", "--subject", "s", "--body", "t")
     assert result.exit_code == 2
-    assert "postroom inbox use" in " ".join(result.stderr.split())
+    assert "postroom inboxes use" in " ".join(result.stderr.split())
 
 
 def test_a_reply_goes_back_and_marks_the_thread_read(

@@ -26,7 +26,7 @@ from tests.command_tree import command_called, command_tree
 AWAY = ("--base-url", "http://127.0.0.1:1", "--api-key", "pr_1")
 SCENARIO = Path(__file__).parent.parent.parent / "examples" / "scenarios" / "question.toml"
 
-LOCAL = {"audit verify", "profiles list", "profiles use", "profiles remove", "logout", "open"}
+LOCAL = {"audit verify", "profiles list", "profiles use", "profiles delete", "logout", "open"}
 TESTED_ELSEWHERE = {
     *("bridge", "mcp", "serve", "migrate", "accounts", "login-link"),
     *("setup", "certificates"),
@@ -191,4 +191,4 @@ def test_the_version_is_shown(shell: Shell) -> None:
 def test_the_shell_can_complete_commands() -> None:
     asked = {"COMP_WORDS": "postroom inb", "COMP_CWORD": "1", "_POSTROOM_COMPLETE": "complete_bash"}
     done = CliRunner().invoke(app, env=asked, prog_name="postroom")
-    assert done.stdout.split() == ["inbox"]
+    assert done.stdout.split() == ["inboxes"]

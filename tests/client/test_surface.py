@@ -150,7 +150,7 @@ def test_every_field_of_a_send_is_an_option_of_the_commands_that_write() -> None
     assert options_of("send") >= SEND_FIELDS
     assert options_of("reply") >= SEND_FIELDS - SET_BY_A_REPLY
     assert options_of("drafts", "create") >= SEND_FIELDS
-    assert options_of("drafts", "change") >= SEND_FIELDS
+    assert options_of("drafts", "update") >= SEND_FIELDS
 
 
 def test_every_field_of_a_send_is_an_argument_of_the_tools_that_write() -> None:

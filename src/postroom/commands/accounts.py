@@ -104,7 +104,7 @@ def change_plan(
     output.print_record(shown, as_json, note="")
 
 
-@accounts_app.command("change")
+@accounts_app.command("update")
 def change_limits(
     account: AccountArgument,
     sends_per_minute: Annotated[str | None, typer.Option(help=f"Of an inbox: {LIMIT_FORM}.")] = None,

@@ -1,4 +1,4 @@
-"""`postroom domains show` without an id: every domain that is served here, and its DNS records."""
+"""`postroom domains get` without an id: every domain that is served here, and its DNS records."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from postroom.storage.database import Database, Tx
 
 
-@command(GROUPS["domains"], "show")
+@command(GROUPS["domains"], "get")
 def show_domains(
     context: CommandContext, domain_id: Annotated[str | None, typer.Argument(help="dom_…")] = None
 ) -> None:
     """Show a domain and its DNS records; without an id, on the server's machine, all that is served there."""
     if domain_id is not None:
-        run(context, ROWS["domains show"], {"domain_id": domain_id})
+        run(context, ROWS["domains get"], {"domain_id": domain_id})
         return
     from postroom.clock import SystemClock
     from postroom.first_start import make_service_key

@@ -79,7 +79,7 @@ def _keys_of(tx: "Tx", account: str) -> "list[Key]":
 def revoke_key(context: CommandContext, key_id: str, account: str | None) -> None:
     """Revoke a key, at once, also on open streams."""
     if account is None:
-        run(context, ROWS["keys revoke"], {"key_id": key_id})
+        run(context, ROWS["keys delete"], {"key_id": key_id})
         return
     from postroom.operations import operator
 
@@ -94,4 +94,4 @@ def _extend(name: str, handler: Callable[..., None]) -> None:
 
 _extend("create", create_key)
 _extend("list", list_keys)
-_extend("revoke", revoke_key)
+_extend("delete", revoke_key)

@@ -47,6 +47,14 @@ async def _serve(config: Config) -> None:
         loading.finish()
         await stopping.wait()
         await _drain_unless_told_twice(postroom, hurry)
+    _say_goodbye()
+
+
+def _say_goodbye() -> None:
+    """On a terminal, below the ^C that it shows."""
+    start = "\n" if sys.stdout.isatty() else ""
+    with contextlib.suppress(OSError):  # nobody reads any more
+        print(f"{start}Postroom has stopped. No data is lost. Start it again: postroom serve", flush=True)
 
 
 async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -> None:
@@ -90,10 +98,11 @@ def _say_which_profile(saved: "SavedProfile") -> None:
     from postroom_client import profiles
 
     if saved.name == profiles.LOCAL:
+        print(f"The API key is saved in {profiles.file_path()}. Commands on this machine use it.", flush=True)
         return
     use = "now in use" if saved.is_current else f"to use it: postroom profiles use {saved.name}"
     print(
         f"postroom: the profile '{profiles.LOCAL}' of another server is kept;"
-        f" the key is saved as profile '{saved.name}' ({use})",
+        f" the key is saved as profile '{saved.name}' ({use}), in {profiles.file_path()}",
         file=sys.stderr,
     )

@@ -159,7 +159,7 @@ class SetupSteps:
 
     def _set_records(self, config: Config) -> bool:
         """Return False if the host has no address yet: an order of a certificate would only fail."""
-        shown = json.loads(self._service.run("domains", "show", "--json"))["data"]
+        shown = json.loads(self._service.run("domains", "get", "--json"))["data"]
         own = next(each for each in shown if each["domain"] == config.domain)
         wanted = records.wanted_records(config, self._address, own["records"])
         outcomes = run(set_at_provider(config, wanted, self._replaces)) if config.dns_provider else []

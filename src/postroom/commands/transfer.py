@@ -207,7 +207,7 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
     found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
     if found is None:
-        raise NotFound(f"No inbox is called '{address_or_id}'. Create it: postroom inbox create NAME")
+        raise NotFound(f"No inbox is called '{address_or_id}'. Create it: postroom inboxes create NAME")
     return found
 
 

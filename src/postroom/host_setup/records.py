@@ -37,7 +37,7 @@ class SetRecordOutcome(Struct, frozen=True):
 def wanted_records(
     config: Config, address: str, of_domain: Sequence[Mapping[str, Any]]
 ) -> list[WantedRecord]:
-    """`of_domain` are the records of `postroom domains show`. A relay has an SPF record of its own."""
+    """`of_domain` are the records of `postroom domains get`. A relay has an SPF record of its own."""
     host = config.domain
     policy = mta_sts.write_record(own_policy(config))
     records = [WantedRecord(host, "A", address)] if address else []

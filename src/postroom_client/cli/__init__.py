@@ -66,5 +66,5 @@ def options(
 
 
 def main() -> None:
-    arguments = in_order(sys.argv[1:])
+    arguments = in_order(app, sys.argv[1:])
     narrowed(app, arguments)(arguments)

@@ -4,14 +4,20 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.words.grammar import in_our_words
+from postroom_client.cli.words.group import Group
 from postroom_client.cli.words.help_text import as_options
 from postroom_client.cli.words.names import NOUNS, find
 from postroom_client.limits import LONGEST_PAGE
+
+if TYPE_CHECKING:
+    from postroom_client.settings import Flags
 
 JSON_FLAGS = "--json/--no-json"
 Json = Annotated[
@@ -43,13 +49,14 @@ _WITH_VALUE = ("--profile", "--base-url", "--api-key")
 _ALONE = tuple(JSON_FLAGS.split("/"))
 
 
-def in_order(arguments: list[str]) -> list[str]:
-    """Shared options may come before the command's name: they are moved behind it."""
+def in_order(app: typer.Typer, arguments: list[str]) -> list[str]:
+    """Return the arguments as the commands take them: in their words, with shared options behind the name."""
     left, moved = as_options(arguments), list[str]()
     while left and (left[0] in _ALONE or left[0].partition("=")[0] in _WITH_VALUE):
         takes_next = left[0] in _WITH_VALUE
         moved += left[: 1 + takes_next]
         left = left[1 + takes_next :]
+    left = in_our_words(app, left)
     end = left.index("--") if "--" in left else len(left)
     return left[:end] + moved + left[end:]
 
@@ -67,7 +74,7 @@ def narrowed(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
 
 
 def group(help_text: str) -> typer.Typer:
-    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None)
+    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None, cls=Group)
 
 
 def command(
@@ -97,8 +104,11 @@ def register(
 
     @functools.wraps(handler)
     def run(**values: Any) -> None:
+        from postroom_client.settings import Flags
+
         shared = {shared: values.pop(shared) for shared in _EVERYWHERE}
-        _run_handler(handler, shared, values)
+        as_json = shared.pop("as_json")
+        _run_handler(handler, Flags(**shared), as_json, values)
 
     vars(run)["__signature__"] = inspect.Signature([*own, *_shared_parameters()])
     run.__annotations__ = {}
@@ -112,20 +122,27 @@ def _shared_parameters() -> list[inspect.Parameter]:
     ]
 
 
-def _run_handler(handler: Callable[..., None], shared: dict[str, Any], values: dict[str, Any]) -> None:
+def _run_handler(
+    handler: Callable[..., None], flags: "Flags", as_json: bool | None, values: dict[str, Any]
+) -> None:
+    from postroom_client.cli import other_server
     from postroom_client.errors import PostroomError
-    from postroom_client.settings import Flags
 
-    as_json = shared.pop("as_json")
-    flags = Flags(**shared)
     context = CommandContext(flags, as_json=as_json)
     try:
-        is_on_the_server = values.get("account") is not None  # where ids are used, without the interface
-        for parameter in () if is_on_the_server else values.keys() & NOUNS.keys():
-            if values[parameter] and isinstance(values[parameter], str):
-                values[parameter] = find(context.ask, parameter, values[parameter])
-        handler(context, **values)
+        handler(context, **_with_ids(context, values))
     except PostroomError as error:
-        raise context.fail(error) from None
+        profile = other_server.choose(context, error)
+        if profile is None:
+            raise context.fail(error) from None
+        _run_handler(handler, replace(flags, profile=profile), as_json, values)
     finally:
         context.close()
+
+
+def _with_ids(context: CommandContext, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the ids of what is given by name."""
+    if values.get("account") is not None:  # on the server's machine ids are used, without the interface
+        return values
+    named = {name for name in values.keys() & NOUNS.keys() if values[name] and isinstance(values[name], str)}
+    return values | {name: find(context.ask, name, values[name]) for name in named}

@@ -31,6 +31,7 @@ class CommandContext:
         self.flags = flags
         self._settings: Settings | None = None
         self._client: Client | None = None
+        self.was_answered = False
 
     @property
     def settings(self) -> "Settings":
@@ -68,7 +69,7 @@ class CommandContext:
         given = flag or self.settings.inbox_id
         if not given:
             raise typer.BadParameter(
-                "no inbox is given and there is no default: pass --inbox-id, or postroom inbox use INBOX_ID"
+                "no inbox is given and there is no default: pass --inbox-id, or postroom inboxes use INBOX_ID"
             )
         return self.find_inbox_id(given)
 
@@ -77,7 +78,7 @@ class CommandContext:
         return names.find(self.ask, "inbox_id", given)
 
     def ask(self, work: "Call[T] | Steps[T]") -> T:
-        return self.client.run(work)
+        return self.carry_out(work, None)[1]
 
     def show(self, work: "Call[T] | Steps[T]", human: Callable[[T], None]) -> T:
         """Runs the work and shows its result: the server's own JSON, or `human`."""
@@ -96,6 +97,7 @@ class CommandContext:
 
         if isinstance(work, Call):
             reply = self.client.exchange(work, on_progress)
+            self.was_answered = True
             return reply.content, work.read(reply)
         raw, result = b"", None
         while True:

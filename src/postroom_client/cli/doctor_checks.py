@@ -229,7 +229,7 @@ def check_people(client: Client, settings: Settings) -> Finding:
         if len(page.data) < LONGEST_PAGE:
             break
     if shared := [each.email for each in found if each.address_is_an_inbox]:
-        step = "Invite them with another address: postroom users invite"
+        step = "Invite them with another address: postroom users create"
         return Finding(PEOPLE, "fail", f"Inboxes of this server receive: {in_short(shared, ', ')}", step)
     return Finding(PEOPLE, "pass", f"{len(found)} users, none with the address of an inbox.")
 

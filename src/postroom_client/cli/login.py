@@ -80,7 +80,7 @@ def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name 
     context.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
 
 
-@command(profiles_app, "remove")
+@command(profiles_app, "delete")
 def remove(
     context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]
 ) -> None:

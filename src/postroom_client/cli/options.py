@@ -13,6 +13,7 @@ import typer
 
 from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.command import InboxId, Limit, Offset
+from postroom_client.cli.safe_text import one_line
 from postroom_client.cli.words.names import NOUNS
 
 READ_FROM = "- reads it from stdin, @FILE from a file."
@@ -20,6 +21,11 @@ LONG_TEXTS = ("body", "body_html")
 KNOWN: dict[str, Any] = {"limit": Limit, "offset": Offset}
 UPLOAD = re.compile(r"upl_[0-9a-f]{32}")
 RECEIVED = re.compile(r"(msg_[0-9a-f]{32})/(.+)")
+JSON_SHOWN = 60  # characters of what cannot be read
+JSON_EXAMPLES = {
+    "calendar": '{"summary": "Review", "start": "2026-11-20T15:00:00Z", "end": "2026-11-20T16:00:00Z"}',
+    "follow_ups": '[{"afterDays": 3, "body": "Any news?"}]',
+}
 INBOX = "The inbox: id, address or name."
 
 
@@ -179,13 +185,20 @@ def read_text(value: str) -> str:
 
 
 def read_object(name: str, value: str, kind: type[Any] = dict) -> Any:
-    spelled, wanted = name.replace("_", "-"), "a list" if kind is list else "an object"
+    """Return the object or list of JSON that an option gives."""
+    text = read_text(value)
+    wanted = f"--{name.replace('_', '-')} takes {'a list' if kind is list else 'an object'} of JSON"
+    wanted += f", such as {JSON_EXAMPLES[name]}" if name in JSON_EXAMPLES else ""
     try:
-        read = json.loads(read_text(value))
-    except ValueError as error:
-        raise typer.BadParameter(f"--{spelled} takes {wanted} of JSON: {error}") from None
+        read = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        shown = one_line(text[:JSON_SHOWN])
+        raise typer.BadParameter(f"not valid JSON at {place}: '{shown}'. {wanted}.") from None
+    except RecursionError:
+        raise typer.BadParameter(f"the JSON is nested too deeply. {wanted}.") from None
     if not isinstance(read, kind):
-        raise typer.BadParameter(f"--{spelled} takes {wanted} of JSON")
+        raise typer.BadParameter(f"'{one_line(text[:JSON_SHOWN])}' is something else. {wanted}.")
     return read
 
 

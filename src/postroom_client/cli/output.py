@@ -21,6 +21,7 @@ Row = Sequence[str]
 Cell = str | Callable[[Any], str]  # the path of a field, or a function that makes a text of an item
 Column = str | tuple[str, Cell]  # "created created_at": the title and the path, or the path alone
 Columns = tuple[Column, ...]
+TIMES = ("WHEN", "LAST", "SINCE", "CREATED", "CHANGED", "LAST SEEN", "LAST USED", "START", "END")
 COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
 COLOURS = {
     **dict.fromkeys(
@@ -33,6 +34,12 @@ COLOURS = {
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def is_for_programs(arguments: Sequence[str]) -> bool:
+    """Return whether these arguments ask for JSON: by an option, else because the output is piped."""
+    said = [each for each in arguments if each in ("--json", "--no-json")]
+    return said[-1] == "--json" if said else not is_terminal()
 
 
 def can_ask() -> bool:
@@ -85,7 +92,8 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
 
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        made.add_column(column, overflow="fold", no_wrap=column.endswith("ID"))  # an id is copied whole
+        # An id is copied whole, and a time is read at a glance.
+        made.add_column(column, overflow="fold", no_wrap=column.endswith("ID") or column in TIMES)
     for row in rows:
         made.add_row(
             *(Text(one_line(cell), colour(name, cell)) for name, cell in zip(columns, row, strict=True))
@@ -111,9 +119,12 @@ def record(pairs: Iterable[tuple[str, str]]) -> "Table":
 
 
 def print_table(columns: Columns, items: Iterable[Any]) -> None:
+    """Shows a row for each item, without the columns that are empty in all of them."""
     titled = [_titled(each) for each in columns]
     rows = [tuple(cell(item, path) for _, path in titled) for item in items]
-    print_human(table([title.upper() for title, _ in titled], rows))
+    shown = [at for at in range(len(titled)) if not rows or any(row[at] for row in rows)]
+    titles = [titled[at][0].upper() for at in shown]
+    print_human(table(titles, [tuple(row[at] for at in shown) for row in rows]))
 
 
 def print_fields(fields: Columns, item: Any) -> None:

@@ -17,7 +17,7 @@ def status(context: CommandContext) -> None:
     report, error = survey(context)
     context.show_result(output.encode(report), report, _show)
     if error is not None:
-        raise context.fail(error)
+        raise error
 
 
 def survey(context: CommandContext) -> "tuple[dict[str, Any], PostroomError | None]":
@@ -52,7 +52,14 @@ def _account(context: CommandContext) -> dict[str, Any]:
     from postroom_client.calls import calls
 
     me = context.ask(calls.me())
-    return {"connected": True, "accountId": me.account_id, "account": me.account_name, "plan": me.plan}
+    key = {"id": me.key_id, "scope": me.scope, "podId": me.pod_id, "inboxId": me.inbox_id}
+    return {
+        "connected": True,
+        "accountId": me.account_id,
+        "account": me.account_name,
+        "plan": me.plan,
+        "key": {**key, "permissions": me.permissions},
+    }
 
 
 def _inbox(context: CommandContext) -> dict[str, Any] | None:
@@ -66,15 +73,23 @@ def _inbox(context: CommandContext) -> dict[str, Any] | None:
     return {"id": inbox.id, "address": inbox.address, "unreadThreads": unread}
 
 
+def _scope(key: dict[str, Any]) -> str:
+    """Return what the key sees and may do, as "inbox inb_…: read, send"."""
+    target = key["inboxId"] or key["podId"]
+    return f"{key['scope']} {target or ''}".strip() + f": {', '.join(key['permissions'])}"
+
+
 def _show(report: dict[str, Any]) -> None:
     api, inbox, bridge = report["api"], report["inbox"], report["bridge"]
     connection = f"connected as {api['account']} ({api['plan']})" if api["connected"] else "not connected"
     pairs = [("profile", report["profile"]), ("server", api["baseUrl"]), ("API", connection)]
+    if api["connected"]:
+        pairs.append(("key", _scope(api["key"])))
     if inbox is not None:
         pairs.append(
             ("default inbox", f"{inbox['address']} ({inbox['id']}), {inbox['unreadThreads']} unread")
         )
     elif api["connected"]:
-        pairs.append(("default inbox", "none: postroom inbox use INBOX_ID"))
+        pairs.append(("default inbox", "none: postroom inboxes use INBOX_ID"))
     pairs.append(("bridge", f"running (process {bridge['pid']})" if bridge["running"] else "not running"))
     output.print_human(output.record(pairs))

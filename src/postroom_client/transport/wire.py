@@ -3,6 +3,7 @@
 import functools
 import io
 import os
+import re
 import ssl
 import sys
 from collections.abc import Callable, Sequence
@@ -173,8 +174,12 @@ class Taken:
         )
 
 
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+
+
 def explain(base_url: httpx2.URL, error: httpx2.RequestError) -> Fault:
-    reason = "the time ran out" if isinstance(error, httpx2.TimeoutException) else str(error)
+    reason = _ERRNO.sub("", str(error)).rstrip(".")
+    reason = "the time ran out" if isinstance(error, httpx2.TimeoutException) else reason
     return Fault(
         reason=f"No answer from {base_url}: {reason or type(error).__name__}.",
         may_have_arrived=not isinstance(error, NEVER_SENT),

@@ -1,4 +1,4 @@
-"""postroom budget set, clear: how much an inbox or a key may send."""
+"""postroom budgets set, clear: how much an inbox or a key may send."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from postroom_client.results import ApiKey, Budget, Inbox
     from postroom_client.transport.exchange import Call
 
-app = GROUPS["budget"]
+app = GROUPS["budgets"]
 
 Count = Annotated[int | None, typer.Option(min=0, help="Sends in any 60 seconds.")]
 CountOfDay = Annotated[int | None, typer.Option(min=0, help="Sends a day (UTC).")]

@@ -1,4 +1,4 @@
-"""postroom notifications list, add, remove: who is notified outside the pages, and whether that works."""
+"""postroom notifications list, create, delete: who is notified outside the pages, and whether that works."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,7 +44,7 @@ def list_all(context: CommandContext) -> None:
     context.show(calls.get_notifications(), _show)
 
 
-@command(app, "add")
+@command(app, "create")
 def add(
     context: CommandContext,
     kind: Kind,
@@ -68,7 +68,7 @@ def add(
     _put(context, [*others, asked])
 
 
-@command(app, "remove")
+@command(app, "delete")
 def remove(context: CommandContext, target: Target) -> None:
     """Remove a target."""
     from postroom_client.errors import NotFound
@@ -105,7 +105,7 @@ def _put(context: CommandContext, targets: Sequence[dict[str, Any]]) -> None:
 
 def _show(found: "Notifications") -> None:
     if not found.targets:
-        output.note("No targets yet. Add one: postroom notifications add email ann@example.org")
+        output.note("No targets yet. Add one: postroom notifications create email ann@example.org")
         return
     output.print_table(("kind", "target", "on", "content", ("last", _state)), found.targets)
 

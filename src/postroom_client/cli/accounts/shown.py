@@ -51,6 +51,17 @@ def last_used(key: "ApiKey") -> str:
     return output.ago(key.last_used_at) or "never"
 
 
+KEY = (
+    "id",
+    "name",
+    ("scope", key_scope_name),
+    ("key", key_shown),
+    "permissions",
+    "expires expires_at",
+    ("last used", last_used),
+)
+
+
 def pod_name(pod: "Pod") -> str:
     return pod.name or ("default" if pod.is_default else "")
 
@@ -194,5 +205,12 @@ def last_answer(delivery: "WebhookDelivery") -> str:
 
 
 def show_usage(context: CommandContext, found: "Usage") -> None:
+    """Shows days from the first one with numbers on; a period in which nothing happened is one sentence."""
     counted = ("received", "sent", "failed", "bounced", "complained", "held", "blocked")
-    output.print_table(("group", *counted, "stored stored_bytes"), found.data)
+    is_busy = [any(getattr(row, name) for name in (*counted, "stored_bytes")) for row in found.data]
+    is_of_days = all(row.group[:1].isdigit() for row in found.data)
+    if is_of_days and True not in is_busy:
+        output.note(f"Nothing was received or sent from {found.first} to {found.last}.")
+        return
+    rows = found.data[is_busy.index(True) :] if is_of_days else found.data
+    output.print_table(("day group" if is_of_days else "group", *counted, "stored stored_bytes"), rows)

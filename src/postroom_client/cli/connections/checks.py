@@ -74,7 +74,7 @@ def check_in(client: Client, made: Connection, seconds: float) -> Finding:
     if found.last_mail_at is not None:
         return Finding(BACK, "pass", "A mail came in.")
     detail = found.last_error or f"None came within {seconds:g} s."
-    return Finding(BACK, "fail", detail, f"Send one, then: postroom connections show {made.id}")
+    return Finding(BACK, "fail", detail, f"Send one, then: postroom connections get {made.id}")
 
 
 def wait_for(look: Callable[[], T], is_done: Callable[[T], bool], seconds: float) -> T:

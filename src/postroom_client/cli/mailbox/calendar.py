@@ -1,4 +1,4 @@
-"""postroom calendar add and import: what takes lists of people, or a file."""
+"""postroom calendar-events create, calendars import: what takes lists of people, or a file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.events_shown import show_event
 
 
-@command(GROUPS["calendar"], "add")
+@command(GROUPS["calendar-events"], "create")
 def add(
     context: CommandContext,
     summary: Annotated[str, typer.Argument(help="What it is about.", show_default=False)],
@@ -44,7 +44,7 @@ def add(
     context.show(asked, lambda event: show_event(context, event))
 
 
-@command(GROUPS["calendar"], "import")
+@command(GROUPS["calendars"], "import")
 def import_file(
     context: CommandContext,
     calendar_id: Annotated[str, typer.Argument(help="The calendar, cal_….", show_default=False)],

@@ -1,4 +1,4 @@
-"""postroom inbox use, the default inbox, and how inboxes are shown."""
+"""postroom inboxes use, the default inbox, and how inboxes are shown."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from postroom_client.results import Inbox, Page
 
-app = GROUPS["inbox"]
+app = GROUPS["inboxes"]
 
 InboxArgument = Annotated[str, typer.Argument(help="The inbox: id, address or name.", show_default=False)]
 
@@ -73,7 +73,7 @@ def forget_default(context: CommandContext, nothing: None, values: "Mapping[str,
 
 def show_inboxes(context: CommandContext, page: "Page[Inbox]") -> None:
     if not page.data:
-        output.note("No inbox yet. Create one: postroom inbox create NAME")
+        output.note("No inbox yet. Create one: postroom inboxes create NAME")
         return
     default = ("", lambda inbox: "default" if inbox.id == context.settings.inbox_id else "")
     output.print_table(("id", "address", "name display_name", "created created_at", default), page.data)

@@ -60,12 +60,12 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
     columns = (
         "id",
         ("", _flag),
-        "messages message_count",
         "last last_message_at",
         ("from", _sender),
-        "labels",
         "subject",
         ("preview", _preview),
+        "labels",
+        "messages message_count",
     )
     output.print_table(columns, page.data)
     output.mention_rest(page)

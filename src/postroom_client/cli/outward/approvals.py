@@ -1,4 +1,4 @@
-"""postroom approvals show, approve: what waits for a person, shown as it will leave, and the decision."""
+"""postroom approvals get, approve: what waits for a person, shown as it will leave, and the decision."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +40,7 @@ WHY = {
 }
 
 
-@command(app, "show")
+@command(app, "get")
 def show(context: CommandContext, message_id: MessageArgument) -> None:
     """Show everything that will be sent, and why it was held."""
     from postroom_client.calls import calls
@@ -164,4 +164,4 @@ def show_decided(context: CommandContext, message: "Message") -> None:
 
 def say_how_to_see_one(context: CommandContext, page: "Page[Approval]", values: "Mapping[str, Any]") -> None:
     if page.data and not context.is_json:
-        output.note("Show one in full: postroom approvals show MESSAGE_ID")
+        output.note("Show one in full: postroom approvals get MESSAGE_ID")

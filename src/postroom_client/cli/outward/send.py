@@ -1,7 +1,8 @@
 """postroom send, postroom reply: every field of a send is an option of both."""
 
+import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from postroom_client.transport.exchange import Call, Steps
 
 FIELDS = {each.name: each for each in OPERATIONS["send"]}
-THREAD = Parameter("thread_id", "text", "Id of the thread, thr_…", is_required=True)
+THREAD = Parameter("thread_id", "text", "Id of the thread, thr_…, or of a message in it.", is_required=True)
+TEXT = inspect.Parameter(
+    "text",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None, typer.Argument(help=f"The reply, as --body. {options.READ_FROM}", show_default=False)
+    ],
+)
 SET_BY_A_REPLY = ("inbox_id", "to", "subject", "thread_id", "forward_of")
 REPLY_FIELDS = [each for each in FIELDS.values() if each.name not in SET_BY_A_REPLY]
 SEND_NAMES = {
@@ -29,7 +38,7 @@ SEND_NAMES = {
 
 
 def send(context: CommandContext, **values: Any) -> None:
-    """Send a mail."""
+    """Send an email."""
     from postroom_client.calls import calls
 
     fields = options.given(FIELDS.values(), values)
@@ -44,19 +53,24 @@ def send(context: CommandContext, **values: Any) -> None:
     _send_with_progress(context, calls.send(**fields))
 
 
-def reply(context: CommandContext, thread_id: str, **values: Any) -> None:
-    """Answer the last mail of a thread. It goes to whom an answer belongs; the thread is then read."""
-    from postroom_client.calls import sending
+def reply(context: CommandContext, thread_id: str, text: str | None, **values: Any) -> None:
+    """Reply to the newest email of a thread, and mark the thread as read."""
+    from postroom_client.calls import calls, sending
 
+    if text is not None and values.get("body") is not None:
+        raise typer.BadParameter("the reply is given twice: as an argument and as --body")
+    values["body"] = values.get("body") if text is None else text
     fields = options.given(REPLY_FIELDS, values)
     _require_text(fields)
+    if thread_id.startswith("msg_"):
+        thread_id = context.ask(calls.get_message(thread_id)).thread_id
     answer = sending.reply_all if fields.pop("reply_all", False) else sending.reply
     _send_with_progress(context, answer(thread_id, **fields))
 
 
 def _require_text(fields: Mapping[str, Any]) -> None:
     if not fields.keys() & {"body", "template"}:
-        raise typer.BadParameter("--body is needed unless --template is given")
+        raise typer.BadParameter("the text is missing: give --body, or --template")
 
 
 def _send_with_progress(context: CommandContext, work: "Call[Sent] | Steps[Sent]") -> None:
@@ -83,4 +97,4 @@ def _why(hold: "Hold") -> str:
 
 register(app, "send", send, [options.option(each, SEND_NAMES) for each in FIELDS.values()])
 answering = [options.option(each, SEND_NAMES) for each in REPLY_FIELDS]
-register(app, "reply", reply, [options.argument(THREAD), *answering])
+register(app, "reply", reply, [options.argument(THREAD), TEXT, *answering])

@@ -22,7 +22,7 @@ CONTACTS = (
         empty="No contact found.",
     ),
     Plain(
-        "contacts show",
+        "contacts get",
         "get_contact",
         "Show what is known of one address.",
         fields=(
@@ -39,7 +39,7 @@ CONTACTS = (
         fields=("job job_id",),
         confirm="Erase {address} and all email with it?",
     ),
-    Plain("jobs show", "get_job", "Show how far an erasure is.", fields=JOB),
+    Plain("jobs get", "get_job", "Show how far an erasure is.", fields=JOB),
     Plain("jobs confirm", "confirm_job", "Confirm an erasure that another person asked for.", fields=JOB),
     Plain("jobs cancel", "cancel_job", "Cancel an erasure that waits for a second person.", fields=JOB),
 )

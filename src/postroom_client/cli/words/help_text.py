@@ -3,14 +3,14 @@
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from postroom_client.cli.words.examples import EXAMPLES
+from postroom_client.cli.words.group import Program
 
 SECTIONS: dict[str, list[str]] = {
-    "Mail": "send reply wait listen search inbox threads messages junk attachments contacts jobs".split()
-    + "drafts templates rules briefing agenda calendar".split(),
-    "Who decides": "approvals pause resume policy budget suppressions audit usage".split(),
+    "Mail": "send reply wait listen search inboxes threads messages junk attachments contacts jobs".split()
+    + "drafts templates rules briefing agenda calendars calendar-events".split(),
+    "Who decides": "approvals pause resume policies budgets suppressions audit usage".split(),
     "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
     "Agents": "mcp bridge simulate record".split(),
     "This computer": "login logout profiles open status doctor".split(),
@@ -20,20 +20,14 @@ SECTIONS: dict[str, list[str]] = {
 EPILOG = "postroom help COMMAND is the same as postroom COMMAND --help; postroom version as --version."
 
 
-class SectionedHelp(TyperGroup):
+class SectionedHelp(Program):
     """The first page of help, by sections."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        known = {name: command for name, command in named.items() if command and not command.hidden}
         listed = {name for names in SECTIONS.values() for name in names}
-        others = [name for name in known if name not in listed]
-        limit = formatter.width - 6 - max(map(len, known), default=0)
+        others = [name for name in self.list_commands(ctx) if name not in listed]
         for title, names in {**SECTIONS, "Others": others}.items():
-            rows = [(name, known[name].get_short_help_str(limit)) for name in names if name in known]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+            self.write_commands(formatter, title, names)
 
 
 def put_examples(app: typer.Typer, path: str = "") -> None:

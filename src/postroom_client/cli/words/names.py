@@ -28,7 +28,7 @@ NOUNS = {
         "inb_",
         "inbox",
         "list_inboxes",
-        "inbox list",
+        "inboxes list",
         lambda each: (each.address, each.address.partition("@")[0], each.display_name),
     ),
     "domain_id": Noun("dom_", "domain", "list_domains", "domains list", lambda each: (each.domain,)),
