@@ -23,6 +23,7 @@ LAYERS: list[list[str]] = [
         "clock",
         "errors",
         "calendar_errors",
+        "holding_errors",
         "setting_values",
         "settings",
         "config",
@@ -55,7 +56,7 @@ TRANSACTIONS_OF_DOORS = {
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
 DOORS = {"smtp", "imap", "caldav", "web", "couriers"}
-PURE = {"limits", "errors", "calendar_errors", "setting_values", "settings", "config"}
+PURE = {"limits", "errors", "calendar_errors", "holding_errors", "setting_values", "settings", "config"}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')
 COMMENT = re.compile(r"#.*")

@@ -69,6 +69,14 @@ class InvalidSignature(PostroomError):
     code, status = "invalid_signature", 403
 
 
+class OriginNotAllowed(PostroomError):
+    """A send carries what came from others than its recipients; `origins` has value, kind and
+    message.
+    """
+
+    code, status = "origin_not_allowed", 403
+
+
 class RecipientNotAllowed(PostroomError):
     """A policy does not let the inbox write to `recipient`."""
 

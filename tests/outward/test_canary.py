@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postroom.mailbox import inboxes
-from postroom_mail.screening import canary
+from postroom_mail.screening import disguises
 from postroom_mail.screening.canary import holds_token, new_token
 from postroom_mail.writing.compose import Draft, DraftAttachment, compose
 from tests.api.test_send import first_message, send
@@ -87,7 +87,7 @@ def test_other_words_hold_nothing_back(fields: dict[str, Any]) -> None:
 
 
 def test_a_zip_that_is_none_or_never_ends_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "MAX_ZIP_BYTES", 1_000_000)
+    monkeypatch.setattr(disguises, "MAX_ZIP_BYTES", 1_000_000)
     bomb = zipped("0" * 1_500_000 + TOKEN)
     assert not holds_token(written(**attached("a.zip", bomb)), TOKEN)
     assert not holds_token(written(**attached("a.zip", b"PK\x03\x04" + bytes(100))), TOKEN)

@@ -89,6 +89,7 @@ async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
         "note": None,
         "approvalsNeeded": 1,
         "approvedBy": [],
+        "origins": [],
     }
     message = await message_of(sender, receipt["id"])
     page = (await sender.api.get("/v1/approvals")).json()

@@ -32,6 +32,9 @@ export class Infected extends PostroomError {}
 /** An attachment's link has expired or was altered; a post of a mail service has no valid signature. */
 export class InvalidSignature extends PostroomError {}
 
+/** A send carries what came from others than its recipients; `origins` has value, kind and message. */
+export class OriginNotAllowed extends PostroomError {}
+
 /** A policy does not let the inbox write to `recipient`. */
 export class RecipientNotAllowed extends PostroomError {}
 
@@ -208,6 +211,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   forbidden: Forbidden,
   infected: Infected,
   invalid_signature: InvalidSignature,
+  origin_not_allowed: OriginNotAllowed,
   recipient_not_allowed: RecipientNotAllowed,
   not_found: NotFound,
   method_not_allowed: MethodNotAllowed,

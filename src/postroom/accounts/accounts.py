@@ -14,7 +14,7 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row,
 
 FIRST = "default"  # the name of the first account, or the one it was created with
 
-OF_ITS_OWN = ("name", "approval", "retention_days", "saved_searches", "junk")
+OF_ITS_OWN = "name approval retention_days saved_searches junk origin_guard trusted_values".split()
 # A condition on a row of `accounts`: it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
@@ -32,6 +32,8 @@ class Account(Struct, frozen=True):
     limits: str | None = None  # what the operator set for it alone
     saved_searches: str = "[]"
     junk: str | None = None
+    origin_guard: str | None = None
+    trusted_values: str | None = None
     erasure_approval: bool = False  # erasing a contact needs a second person
 
 

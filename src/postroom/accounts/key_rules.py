@@ -78,6 +78,7 @@ def bind(
     approval: Approval | UnsetType | None,
     budget: Budget | UnsetType | None,
     allowed: AccountLimits,
+    origin_guard: str | UnsetType | None = UNSET,
 ) -> Key:
     """Sets the given rules and limits; UNSET keeps, None clears."""
     if approval is not UNSET:
@@ -85,6 +86,8 @@ def bind(
     if budget is not UNSET:
         own = limits.check_and_encode(budget, allowed)
         key = replace(key, limits=own, budget_id=None)  # a budget of its own from now on
+    if origin_guard is not UNSET:
+        key = replace(key, origin_guard=origin_guard)
     return key
 
 

@@ -13,10 +13,7 @@ from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.config import Plan
-from postroom.errors import (
-    ApiKeyLimitReached,
-    NotFound,
-)
+from postroom.errors import ApiKeyLimitReached, NotFound
 from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.storage.database import (
     Row,
@@ -37,6 +34,7 @@ ALL_OF_THEM = 2**31
 # What a key represents: a program, a person, or a program that a person authorized.
 PROGRAM, USER, OAUTH = "key", "user", "oauth"
 NEVER = 2**62
+GUARD_OF_OAUTH = "hold"
 IS_LISTED = "kind <> 'user'"
 V0_RESOURCE = "/v0"  # where a key with permissions of the /v0 interface is valid, and nowhere else
 
@@ -61,6 +59,7 @@ class Key(Struct, frozen=True):
     kind: str = PROGRAM
     resource: str | None = None  # the only resource where its token is valid
     words: str | None = None  # permissions of the /v0 interface; None: only `permissions` count
+    origin_guard: str | None = None
 
     @property
     def scope(self) -> Scope:
@@ -101,6 +100,7 @@ class Caller(Struct, frozen=True):
     resource: str | None = None  # the only resource where the token is valid
     account_limits: str | None = None  # what the operator set for this account
     words: frozenset[str] | None = None  # its permissions of the /v0 interface; None: `permissions` count
+    origin_guard: str | None = None
 
     @property
     def budget_id(self) -> str:
@@ -109,8 +109,9 @@ class Caller(Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the key itself is held for approval or limited; a person is not."""
-        return not self.is_person and (self.approval is not None or self.limits is not None)
+        """Whether the key itself is held for approval, limited or guarded; a person is not."""
+        rules = (self.approval, self.limits, self.origin_guard)
+        return not self.is_person and any(each is not None for each in rules)
 
     @property
     def actor(self) -> Actor:
@@ -169,6 +170,7 @@ def add(
         created_by=None,
         kind=kind,
         resource=resource,
+        origin_guard=GUARD_OF_OAUTH if kind == OAUTH else None,
     )
     if creator is not None:
         key = _bound_as(creator, key)
@@ -191,6 +193,7 @@ def _bound_as(creator: Caller, key: Key) -> Key:
         lineage=(*creator.lineage, creator.key_id),
         approval=creator.approval,
         limits=creator.limits,
+        origin_guard=key.origin_guard or creator.origin_guard,
         budget_id=None if creator.limits is None else creator.budget_id,
     )
 
@@ -198,7 +201,8 @@ def _bound_as(creator: Caller, key: Key) -> Key:
 OF_CALLER = (
     "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
-    " keys.resource, keys.words, accounts.name, accounts.plan, accounts.limits as account_limits,"
+    " keys.resource, keys.words, keys.origin_guard, accounts.name, accounts.plan,"
+    " accounts.limits as account_limits,"
     # A grant ends with the key of the person who allowed it; null if that was revoked.
     f" case when keys.kind = '{OAUTH}' then (select coalesce(maker.expires_at, {NEVER}) from keys as maker"
     f" where maker.id = keys.created_by) else {NEVER} end as maker_expires_at"
@@ -235,7 +239,7 @@ def get(tx: Tx, account_id: str, key_id: str) -> Key:
 def put(tx: Tx, key: Key) -> None:
     """Stores what may change of a key. Keys that share its budget get the same limits."""
     names.require_clean(key.name, "name")
-    plain = ("name", "approval", "limits", "budget_id", "expires_at")
+    plain = ("name", "approval", "limits", "budget_id", "expires_at", "origin_guard")
     update_item(tx, "keys", key, plain, permissions=" ".join(key.permissions))
     shared = "update keys set limits = :limits where account_id = :account_id and budget_id = :id"
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
@@ -285,6 +289,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         resource=row["resource"],
         account_limits=row["account_limits"],
         words=None if row["words"] is None else frozenset(row["words"].split()),
+        origin_guard=row["origin_guard"],
     )
 
 

@@ -29,6 +29,8 @@ class Pod(Struct, frozen=True):
     approval: str | None = None
     outbound: str | None = None  # its relays, with their passwords
     junk: str | None = None
+    origin_guard: str | None = None
+    trusted_values: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":

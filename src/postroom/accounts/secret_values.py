@@ -6,6 +6,7 @@ from postroom.storage.database import Tx, insert_new
 
 LETTER = "letter"  # signs the mark of the server's own letters
 REVIEW = "review"  # signs the addresses and links of reviewers
+ORIGINS = "origins"  # makes the hashes of values in emails
 RETURN_PATH = "return-path"  # signs the envelope senders of outgoing email
 
 
@@ -14,7 +15,12 @@ def make_missing(tx: Tx, *names: str) -> None:
         insert_new(tx, "secrets", name=name, value=secrets.token_bytes(32))
 
 
-def get(tx: Tx, name: str) -> bytes:
+def find(tx: Tx, name: str) -> bytes | None:
     row = tx.one("select value from secrets where name = :name", name=name)
-    assert row is not None, f"the secret {name} is made at start"
-    return bytes(row["value"])
+    return None if row is None else bytes(row["value"])
+
+
+def get(tx: Tx, name: str) -> bytes:
+    found = find(tx, name)
+    assert found is not None, f"the secret {name} is made at start"
+    return found

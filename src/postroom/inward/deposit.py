@@ -32,10 +32,11 @@ from postroom.inward.received_document import to_document
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.screening import Screening
-from postroom.mailbox import attachments, correspondents, inboxes, messages, thread_digests, usage
+from postroom.mailbox import attachments, correspondents, inboxes, messages, origins, thread_digests, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, NewMessage
+from postroom.mailbox.origins import HeldValues
 from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.processes.analysis import Analysis
@@ -210,6 +211,7 @@ def store(
     into_thread.store_new_threads(tx, placed)
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
+    origins.add_all(tx, [HeldValues(copy.inbox.id, copy.document.id, copy.read.values) for copy in copies])
     into_thread.record_stored(tx, placed)
     blocked = [copy for copy in copies if copy.is_blocked]
     admit.keep(tx, [(copy.document.id, into_thread.names_of(copy.read.mail)) for copy in blocked])

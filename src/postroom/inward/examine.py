@@ -17,6 +17,7 @@ from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, calendar_changes, colleagues, scanning, screening
+from postroom.inward.held_values import keys_of_files
 from postroom.inward.into_thread import Names, names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import JunkSender, find_sender_standing
@@ -32,6 +33,7 @@ from postroom.mailbox import (
     holds,
     inboxes,
     messages,
+    origins,
     raw_mails,
     threads,
 )
@@ -39,6 +41,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
+from postroom.mailbox.origins import HeldValues
 from postroom.mailbox.search import indexing
 from postroom.processes import analysis, pools
 from postroom.processes.analysis import Analysis
@@ -127,6 +130,7 @@ class Examined(Struct, frozen=True):
     evidence: Evidence = Evidence(0.0)
     names: Names | None = None  # None: it was not read
     seen: DmarcResult | None = None  # what the domain of its sender is told
+    values: tuple[str, ...] = ()  # of its files
 
 
 async def examine_message(
@@ -199,7 +203,8 @@ async def find_out(
         find_evidence(resources, message.inbox_id, JunkContent(raw, mail, page), examination),
     )
     seen = None if judged is None else judged.result
-    return Examined(verdicts, texts, findings, readers.failed, calendar, evidence, names_of(mail), seen)
+    held = await pools.READING.run(readers.run, "values", (), lambda: keys_of_files(mail, texts))
+    return Examined(verdicts, texts, findings, readers.failed, calendar, evidence, names_of(mail), seen, held)
 
 
 def look_for_signals(
@@ -257,6 +262,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
         attachments.set_text(tx, message.id, file)
     texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)
     own_letters.end_shown_links(tx, inbox.id, texts, now)
+    origins.add_all(tx, [HeldValues(inbox.id, message.id, found.values)])
     found = with_calendar(tx, inbox, message, found)
     rules = junk.in_force(tx, [inbox.id], junk_action)[inbox.id]
     document = set_findings(tx, inbox, message, found, rules)

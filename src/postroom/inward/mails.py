@@ -122,6 +122,7 @@ class ReadMail(Struct, frozen=True):
     junk_words: float = 0.0  # how much its words speak for junk, by what all accounts start with
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
     failed: tuple[str, ...] = ()  # the readers of meaning that raised
+    values: tuple[str, ...] = ()  # that a send could carry elsewhere
 
     @property
     def is_believed(self) -> bool:

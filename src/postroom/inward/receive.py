@@ -17,6 +17,7 @@ from postroom.inward.appointment import read_appointment
 from postroom.inward.arrival_spans import record_received
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import deposit
+from postroom.inward.held_values import value_keys
 from postroom.inward.junk import words
 from postroom.inward.mails import UNKNOWN_PEER, AcceptedMail, Arrival, Origin, ReadMail
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
@@ -264,6 +265,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         else run("junk", 0.0, lambda: words.score(arrival.raw, mail, shown, page)),
         awaits_policy=is_left_to_policy,
         failed=tuple(readers.failed),
+        values=run("values", (), lambda: value_keys(mail, body_text, new_words, page, found_codes)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
+from postroom.mailbox.origins import CarriedOrigins
 from postroom.storage import packing, pages
 from postroom.storage.database import Row, Tx, all_of
 from postroom_mail.reading.calendar import Attendee, Occurrence
@@ -50,9 +51,7 @@ OUTLINE_ADDRESSES = 50
 Columns = tuple[bytes, int | None, int | None]
 WrittenColumns = tuple[bytes, int | None, int | None, int | None, str | None]
 Piece = bytes | memoryview  # of JSON
-
 _BODY_KEY, _BEHIND_BODY, _REPLY_KEY = b'"bodyText":"', b'","bodyHtml":"', b'"replyText":"'
-
 
 Verdict = Literal["clean", "suspicious", "malicious"]
 Disposed = Literal["none", "quarantine"]
@@ -188,6 +187,7 @@ class Document(Struct, rename="camel", frozen=True):
     reply_to: str | UnsetType | None = UNSET
     headers: dict[str, str] | UnsetType = UNSET
     redirect_of: Annotated[str, Meta(description=AS_IT_CAME)] | UnsetType = UNSET
+    origins: CarriedOrigins | UnsetType = UNSET
     subject_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     from_addr_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     header_to_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET

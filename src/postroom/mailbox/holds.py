@@ -10,6 +10,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.mailbox.inboxes import IS_THERE
+from postroom.mailbox.origins import ValueOrigin
 from postroom.storage.database import Row, Tx, all_of, count, item_from_row
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
@@ -85,6 +86,7 @@ class Hold(Struct, frozen=True):
     excused: str = ""  # the reason against the key when a person approved it: no reason to hold again
     approvals_needed: int = 1
     approvals: tuple[GivenApproval, ...] = ()  # so far, where it needs more than one
+    origins: tuple[ValueOrigin, ...] = ()  # values that came from others than its recipients
     risk: int = 0  # of its thread and contents: what waits is listed by it
 
     @classmethod
@@ -97,6 +99,7 @@ class Hold(Struct, frozen=True):
             is_paused=bool(row["is_paused"]),
             actor=actors.decode(row["actor"]),
             key_lineage=tuple(row["key_lineage"].split()),
+            origins=tuple(msgspec.json.decode(row["origins"] or "[]", type=list[ValueOrigin])),
             approvals=tuple(msgspec.json.decode(row["approvals"], type=list[GivenApproval])),
         )
 
@@ -121,6 +124,7 @@ class ShownHold(Struct, rename="camel", frozen=True):
     note: str | None
     approvals_needed: int
     approved_by: list[Actor]
+    origins: list[ValueOrigin]
 
 
 def show(hold: Hold) -> ShownHold:
@@ -135,6 +139,7 @@ def show(hold: Hold) -> ShownHold:
         note=hold.note,
         approvals_needed=hold.approvals_needed,
         approved_by=[given.actor for given in hold.approvals],
+        origins=list(hold.origins),
     )
 
 
@@ -156,7 +161,8 @@ def put(tx: Tx, hold: Hold) -> Hold:
 
 def _to_row(hold: Hold) -> tuple[object, ...]:
     lists = {
-        name: msgspec.json.encode(getattr(hold, name)).decode() for name in ("reasons", "bcc", "approvals")
+        name: msgspec.json.encode(getattr(hold, name)).decode()
+        for name in ("reasons", "bcc", "approvals", "origins")
     }
     columns = structs.asdict(hold) | lists
     columns["is_paused"] = int(hold.is_paused)

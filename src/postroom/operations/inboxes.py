@@ -13,6 +13,7 @@ from postroom.accounts.rules import approval, junk, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.junk import JunkRules
 from postroom.accounts.rules.limits import AccountLimits, Budget
+from postroom.accounts.rules.origin_guard import GuardStep
 from postroom.config import Config
 from postroom.errors import BadRequest
 from postroom.events import webhooks
@@ -84,6 +85,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     retention_days: RetentionDays | UnsetType | None = UNSET
     canary: WithCanary | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
     allow_reserved: AllowReserved = False
     client_id: OwnId | None = None
     catch_all: CatchAll | UnsetType = UNSET
@@ -101,6 +103,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     catch_all: CatchAll | UnsetType = UNSET
     subdomains: Subdomains | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
     legal_hold: WithLegalHold | UnsetType = UNSET
 
 
@@ -130,6 +133,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     legal_hold: bool
     client_id: str | None = None
     junk: JunkRules | None = None
+    origin_guard: str | None = None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -251,6 +255,8 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLim
         inbox = replace(inbox, canary=(inbox.canary or canary.new_token()) if body.canary else None)
     if body.junk is not UNSET:
         inbox = replace(inbox, junk=junk.check_and_encode(body.junk))
+    if body.origin_guard is not UNSET:
+        inbox = replace(inbox, origin_guard=body.origin_guard)
     return inbox
 
 

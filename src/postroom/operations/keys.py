@@ -12,6 +12,7 @@ from postroom.accounts.names import Name
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
+from postroom.accounts.rules.origin_guard import GuardStep
 from postroom.accounts.scope import Scope
 from postroom.config import Config, Plan
 from postroom.errors import BadRequest
@@ -37,6 +38,7 @@ class NewKey(Struct, rename="camel", frozen=True):
     expires_at: Annotated[Moment, Meta(description="When the key expires; never by default.")] | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
 
 
 class NewScopedKey(NewKey, frozen=True):
@@ -55,6 +57,7 @@ class KeyChange(Struct, rename="camel", frozen=True):
     ) = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
     expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
 
 
@@ -72,6 +75,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
     last_used_at: Timestamp | None
     approval: Approval | None
     limits: Budget | None
+    origin_guard: str | None
     kind: Annotated[Literal["key", "oauth"], Meta(description="oauth: a program that a person allowed.")]
 
     @classmethod
@@ -248,11 +252,11 @@ def apply(key: Key, body: KeyChange, allowed: AccountLimits, now: int) -> Key:
         key = replace(key, permissions=fewer(key, body.permissions))
     if body.expires_at is not UNSET:
         key = replace(key, expires_at=sooner(key, to_moment(body.expires_at), now))
-    return key_rules.bind(key, body.approval, body.limits, allowed)
+    return key_rules.bind(key, body.approval, body.limits, allowed, body.origin_guard)
 
 
 def binds(body: KeyChange | NewKey) -> bool:
-    return body.approval is not UNSET or body.limits is not UNSET
+    return any(each is not UNSET for each in (body.approval, body.limits, body.origin_guard))
 
 
 def fewer(key: Key, asked: Sequence[str]) -> tuple[str, ...]:
@@ -281,7 +285,7 @@ def create(tx: Tx, caller: Caller, within: Scope, body: NewKey, config: Config, 
     if binds(body):
         key_rules.require_may_bind(caller)
         allowed = limits.in_force(config, caller.account_limits)
-        key = key_rules.bind(key, body.approval, body.limits, allowed)
+        key = key_rules.bind(key, body.approval, body.limits, allowed, body.origin_guard)
         keys.put(tx, key)
     if key.approval is not None:  # inherited, or its own
         address_uses.record_reviewers(tx, key.account_id, key.id, key.approval)

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
-from postroom.accounts.rules import approval, junk
+from postroom.accounts.rules import approval, junk, origin_guard
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.junk import JunkRules
+from postroom.accounts.rules.origin_guard import GuardStep, TrustedValues
 from postroom.accounts.scope import Scope
 from postroom.config import Plan
 from postroom.errors import BadRequest
@@ -66,6 +67,8 @@ class AccountChange(Struct, rename="camel", frozen=True):
     saved_searches: SavedSearches | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
     erasure_approval: ErasureApproval | UnsetType = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
+    trusted_values: TrustedValues | UnsetType | None = UNSET
 
 
 class NewPod(Struct, rename="camel", frozen=True):
@@ -75,6 +78,8 @@ class NewPod(Struct, rename="camel", frozen=True):
     limits: NoLimits | UnsetType = UNSET
     outbound: Outbound | UnsetType | None = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
+    trusted_values: TrustedValues | UnsetType | None = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
@@ -84,6 +89,8 @@ class PodChange(Struct, rename="camel", frozen=True):
     limits: NoLimits | UnsetType = UNSET
     outbound: Outbound | UnsetType | None = UNSET
     junk: JunkRules | UnsetType | None = UNSET
+    origin_guard: GuardStep | UnsetType | None = UNSET
+    trusted_values: TrustedValues | UnsetType | None = UNSET
 
 
 class Pod(Struct, rename="camel", frozen=True):
@@ -95,6 +102,8 @@ class Pod(Struct, rename="camel", frozen=True):
     approval: Approval | None
     outbound: str | None
     junk: JunkRules | None
+    origin_guard: str | None
+    trusted_values: list[str]
 
     @classmethod
     def of(cls, pod: pods.Pod) -> "Pod":
@@ -104,6 +113,7 @@ class Pod(Struct, rename="camel", frozen=True):
             approval=approval.decode(pod.approval),
             outbound=relay.mask(pod.outbound),
             junk=junk.decode(pod.junk),
+            trusted_values=origin_guard.decode(pod.trusted_values),
         )
 
 
@@ -123,6 +133,8 @@ class Account(Struct, rename="camel", frozen=True):
     saved_searches: list[SavedSearch]
     junk: JunkRules | None
     erasure_approval: bool
+    origin_guard: str | None
+    trusted_values: list[str]
     created_at: Timestamp
 
     @classmethod
@@ -133,6 +145,7 @@ class Account(Struct, rename="camel", frozen=True):
             approval=approval.decode(account.approval),
             saved_searches=decode_searches(account.saved_searches),
             junk=junk.decode(account.junk),
+            trusted_values=origin_guard.decode(account.trusted_values),
         )
 
 
@@ -190,6 +203,10 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
         pod = pods.change(tx, pod, outbound=relay.require_relays(body.outbound))
     if body.junk is not UNSET:
         pod = pods.change(tx, pod, junk=junk.check_and_encode(body.junk))
+    if body.origin_guard is not UNSET:
+        pod = pods.change(tx, pod, origin_guard=body.origin_guard)
+    if body.trusted_values is not UNSET:
+        pod = pods.change(tx, pod, trusted_values=origin_guard.check_and_encode(body.trusted_values))
     return pod
 
 
@@ -224,6 +241,10 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, junk=junk.check_and_encode(body.junk))
     if body.erasure_approval is not UNSET:
         account = replace(account, erasure_approval=body.erasure_approval)
+    if body.origin_guard is not UNSET:
+        account = replace(account, origin_guard=body.origin_guard)
+    if body.trusted_values is not UNSET:
+        account = replace(account, trusted_values=origin_guard.check_and_encode(body.trusted_values))
     accounts.put(tx, account)
     was, shown = Account.of(before), Account.of(account)
     audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)

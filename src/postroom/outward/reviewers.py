@@ -20,6 +20,7 @@ from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
+from postroom.mailbox.origins import ValueOrigin
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding import approvers, decide
@@ -226,13 +227,19 @@ def notice_text(
     """Has everything that the linked page shows; parts that are too long are in the attached mail."""
     hold = review.hold
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
+    carried = "".join(f"It carries from somebody else: {shown_value(each)}\n" for each in hold.origins)
     return (
-        f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{until}\n"
+        f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{carried}{until}\n"
         f"{content_view.to_text(shown, most_characters)}\n\n"
         "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"
     )
+
+
+def shown_value(origin: ValueOrigin) -> str:
+    """A stranger wrote it: on one line, and without what could act on a terminal."""
+    return f"{' '.join(INVISIBLE.sub('', CONTROL.sub(' ', origin.value)).split())} ({origin.kind})"
 
 
 async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:

@@ -18,6 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.outward.event_changes import EventChange
 from postroom_mail.mime.address import Address
+from postroom_mail.screening.values import Found
 from postroom_mail.writing import compose
 from postroom_mail.writing.compose import Draft, DraftAttachment
 from postroom_mail.writing.invitation import Invitation
@@ -165,6 +166,7 @@ class Submission(Struct, frozen=True):
     now: int
     is_remembered: bool = False  # caller and inbox are cached: the transaction must check them again
     allowed: AccountLimits = SPECIFIED
+    values: Found = {}  # that it carries, by their keys
     judgement: RuleFacts | None = None  # made when a rule needs it, outside any transaction
 
 

@@ -5,7 +5,7 @@ One email goes this way, in `submit_part`:
 1. `idempotency.claim_all`: a key that is known gets its first answer again, and nothing else happens.
 2. `count_in_inboxes`: its inbox counts it, and stays locked by that until the commit.
 3. `require_allowed_reply_to`, `judge`, `require_limits`, `require_no_loops`: any of them may refuse it.
-4. `find_holds`: a rule, a pause or its time may hold it.
+4. `find_holds`: a rule, a pause, its time or `origin_guard.find` may hold it.
 5. `store`, `to_deliveries`: thread, message, hold and files become rows, and a delivery for each recipient.
 6. `emit`, `answer_of`: a hold is announced, and the answer written.
 """
@@ -45,7 +45,7 @@ from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
 from postroom.outward import own_events, waiting_for_answers
 from postroom.outward.header_addresses import require_allowed_reply_to, require_own_senders
-from postroom.outward.holding import approval_rules, checks
+from postroom.outward.holding import approval_rules, checks, origin_guard
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.checks import SendCheck, SendCheckInput
 from postroom.outward.holding.hold_back import answer_of, emit, find_holds, to_receipt
@@ -112,8 +112,12 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
-    waiting = find_holds(tx, new, above, clearances)
+    guarded = origin_guard.find(tx, new, above)
+    origin_guard.require_allowed(guarded)
+    new = origin_guard.marked(new, guarded)
+    waiting = find_holds(tx, new, above, clearances, guarded)
     store(tx, new, waiting)
+    origin_guard.record(tx, new, guarded)
     for each in sorted(new, key=lambda each: each.inbox_id):
         if each.submission.letter.draft.calendar is not None:
             own_events.record_sent(tx, each)

@@ -24,6 +24,7 @@ OF_A_MESSAGE = (
     "message_labels",
     "label_changes",
     "junk_examples",
+    "origin_values",
 )
 
 

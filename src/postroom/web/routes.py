@@ -13,6 +13,7 @@ from postroom.accounts.permissions import (
     TEACHING,
     WRITING,
 )
+from postroom.holding_errors import OriginNotAllowed
 from postroom.operations import (
     addresses,
     audit_log,
@@ -113,6 +114,7 @@ SEND = (
     errors.FeatureRequiresPaidPlan,
     errors.IdempotencyKeyReused,
     errors.RecipientNotAllowed,
+    OriginNotAllowed,
     errors.RecipientSuppressed,
     errors.ColdOutreachLimit,
     errors.LoopDetected,

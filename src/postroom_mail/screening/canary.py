@@ -5,27 +5,21 @@ Takes a few passes over the bytes: linear time.
 
 import binascii
 import codecs
-import io
-import re
 import secrets
-import zipfile
-import zlib
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
 from postroom_mail.mime.parse import parse_mail
+from postroom_mail.screening.disguises import unzipped, without_entities
 
 LETTERS_AND_DIGITS = "abcdefghjkmnpqrstuvwxyz23456789"
 LENGTH = 20
-MAX_ZIP_MEMBERS = 500
-MAX_ZIP_BYTES = 20_000_000
 ALIGNMENTS = 4  # of base64, each letter of which is three quarters of a byte
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _NOT_LETTERS = bytes(set(range(256)) - set(_LETTERS))
 _NOT_BASE64 = bytes(set(range(256)) - set(_LETTERS + b"+/-_"))
 _LOWER = bytes(range(256)).lower()
 _STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
-_ENTITY = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
 
 
 def new_token() -> str:
@@ -56,24 +50,7 @@ def _pieces(raw: bytes) -> Iterator[bytes]:
     for file in mail.attachments:
         yield file.filename.encode(errors="replace")
         yield file.content
-        yield from _unzipped(file.content)
-
-
-def _unzipped(content: bytes) -> Iterator[bytes]:
-    """Office documents are zip files too. At an error the rest of the file is skipped."""
-    if not content.startswith(b"PK"):
-        return
-    left = MAX_ZIP_BYTES
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for member in archive.infolist()[:MAX_ZIP_MEMBERS]:
-                yield member.filename.encode(errors="replace")
-                with archive.open(member) as file:
-                    unpacked = file.read(left)
-                left -= len(unpacked)
-                yield unpacked
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error):
-        return
+        yield from unzipped(file.content)
 
 
 def _mentions(data: bytes, needles: tuple[bytes, ...]) -> bool:
@@ -84,16 +61,11 @@ def _forms(data: bytes) -> Iterator[bytes]:
     yield data
     yield binascii.a2b_qp(data)
     yield unquote_to_bytes(data)
-    yield _ENTITY.sub(_to_letter, data)
+    yield without_entities(data)
     letters = data.translate(_STANDARD_BASE64, _NOT_BASE64) + b"AAA"  # the last group may be a part of one
     for skipped in range(ALIGNMENTS):
         whole = (len(letters) - skipped) // 4 * 4
         yield binascii.a2b_base64(letters[skipped : skipped + whole])
-
-
-def _to_letter(found: re.Match[bytes]) -> bytes:
-    number = int(found[1], 16) if found[1] else int(found[2])
-    return chr(number).encode(errors="replace") if number < 0x110000 else b""
 
 
 def _has(data: bytes, needles: tuple[bytes, ...]) -> bool:

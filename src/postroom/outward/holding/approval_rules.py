@@ -28,6 +28,7 @@ class InboxRules(Struct, frozen=True):
     has_policy: bool = False
     is_full: bool = False  # nothing more may be stored
     has_canary: bool = False  # a canary token must not leave
+    guards: tuple[str | None, ...] = ()  # what the origin guard does, of each level
 
     def ask_nothing(self, caller: Caller) -> bool:
         """Return whether nobody has to approve what the caller sends."""
@@ -51,8 +52,9 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
     rows = all_of(
         tx,
         "select inboxes.id, inboxes.approval as of_inbox, inboxes.canary, pods.approval as of_pod,"
-        f" accounts.approval as of_account, {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy,"
-        f" {IS_FULL} as is_full"
+        " accounts.approval as of_account, inboxes.origin_guard as guard_of_inbox,"
+        " pods.origin_guard as guard_of_pod, accounts.origin_guard as guard_of_account,"
+        f" {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy, {IS_FULL} as is_full"
         " from inboxes join pods on pods.id = inboxes.pod_id"
         " join accounts on accounts.id = inboxes.account_id"
         " where :wanted",
@@ -66,6 +68,7 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
             has_policy=bool(row["has_policy"]),
             is_full=bool(row["is_full"]),
             has_canary=row["canary"] is not None,
+            guards=tuple([row[f"guard_{level}"] for level in LEVELS]),
         )
         for row in rows
     }

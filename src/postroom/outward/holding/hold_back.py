@@ -1,6 +1,6 @@
 """Decides which sends are held or scheduled: their holds, with the hash of the content, and their events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import audit, keys
 from postroom.accounts.rules import approval
+from postroom.accounts.rules.origin_guard import ORIGIN
 from postroom.accounts.scope import Scope
 from postroom.clock import HOUR, SECOND
 from postroom.errors import Forbidden
@@ -19,10 +20,12 @@ from postroom.mailbox import holds, inboxes, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
+from postroom.mailbox.origins import ValueOrigin
 from postroom.outward.holding import approval_rules
 from postroom.outward.holding.approval_rules import InboxRules, Sending
 from postroom.outward.holding.checks import SendCheck
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
+from postroom.outward.holding.origin_guard import GuardFinding
 from postroom.outward.send_stages import Order, Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
@@ -31,7 +34,11 @@ from postroom_mail.mime.address import mailbox_of
 
 
 def find_holds(
-    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[SendCheck]
+    tx: Tx,
+    new: list[Ready],
+    rules_of: dict[str, InboxRules],
+    clearances: Sequence[SendCheck],
+    guarded: Mapping[str, GuardFinding],
 ) -> dict[str, Hold]:
     """Holds of emails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
     found: dict[str, Hold] = {}
@@ -39,19 +46,25 @@ def find_holds(
         above = rules_of[each.inbox_id]
         is_free = above.ask_nothing(each.submission.caller)
         send_at = moment_to_send(each.submission)
-        if is_free and not above.has_canary and not send_check.waits and send_at is None:
+        foreign = origins_held(guarded.get(each.document.id))
+        if is_free and not above.has_canary and not send_check.waits and send_at is None and not foreign:
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
         asked = [] if is_free else approval_rules.find_reasons(tx, to_sending(tx, each, judgement), above)
         found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
+        found_out += [ORIGIN] if foreign else []
         reasons = [*asked, *found_out, *send_check.waits]
         if reasons and each.submission.letter.seal:
             raise cannot_be_held(each.submission.letter.seal, reasons)
         if reasons or send_at is not None:
             hold = to_hold(each, above, reasons, send_at, judgement.content_hash)
-            found[each.document.id] = replace(hold, risk=find_risk(tx, each, reasons))
+            found[each.document.id] = replace(hold, risk=find_risk(tx, each, reasons), origins=foreign)
     return found
+
+
+def origins_held(guarded: GuardFinding | None) -> tuple[ValueOrigin, ...]:
+    return guarded.origins if guarded is not None and guarded.holds else ()
 
 
 def find_risk(tx: Tx, ready: Ready, reasons: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from postroom import errors
 from postroom.errors import ApiError
+from postroom.holding_errors import OriginNotAllowed
 
 INVALID = 400, "ValidationError", "validation_error"
 REJECTED = 403, "MessageRejectedError", "message_rejected"
@@ -28,6 +29,7 @@ IN_OTHER_WORDS: dict[type[ApiError], tuple[int, str, str]] = {
     errors.DomainTaken: (403, "AlreadyExistsError", "already_exists"),
     errors.ClientIdTaken: (403, "AlreadyExistsError", "already_exists"),
     errors.RecipientNotAllowed: REJECTED,
+    OriginNotAllowed: REJECTED,
     errors.RecipientSuppressed: REJECTED,
     errors.FeatureRequiresPaidPlan: REJECTED,
     errors.PodNotEmpty: NOT_DELETED,

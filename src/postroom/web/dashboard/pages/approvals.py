@@ -21,7 +21,7 @@ from postroom.mailbox.message_json import Told
 from postroom.operations import holds, pods, policies
 from postroom.operations import inboxes as inbox_operations
 from postroom.operations.holds import Approve, Reject
-from postroom.outward.holding import findings
+from postroom.outward.holding import findings, origin_ends
 from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.resources import Resources
@@ -54,6 +54,7 @@ WORDS = {
     "risk": "the thread has a message that was judged suspicious",
     "overPerDay": "the inbox has sent more today than its rule allows without approval",
     "canary": "it contains the canary token that only this inbox's agent reads: it may have been tricked",
+    "origin": "it carries values that came from others than its recipients",
     "key": "the key that sent it may only draft",
     "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused",
@@ -245,6 +246,7 @@ def complete_one(
         "addresses": addresses,
         "thread": thread[BESIDE - 1 :: -1],
         "inbox": inboxes.addresses_of(tx, [message["inboxId"]]).get(message["inboxId"], ""),
+        "origins": () if kept is None else origin_ends.find(tx, kept),
         "findings": None if kept is None else findings.find(tx, kept, message["threadId"]),
     }
 

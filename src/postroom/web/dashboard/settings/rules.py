@@ -34,6 +34,10 @@ class ApprovalForm(Struct, rename="camel", frozen=True):
     expires_hours: int = APPROVAL_HOURS
     reviewers: str = ""
     approvals: int = 1
+    origin_guard: Literal["", "off", "mark", "hold", "refuse"] | None = (
+        None  # None: the form has no such field
+    )
+    trusted_values: str | None = None
 
 
 class RetentionForm(Struct, rename="camel", frozen=True):
@@ -62,6 +66,16 @@ def read_approval(form: ApprovalForm) -> Approval | None:
         rules.append(OverPerDay(over))
     people = [address.strip() for address in form.reviewers.replace(",", "\n").split("\n") if address.strip()]
     return Approval(rules, form.expires_hours, people, form.approvals) if rules or people else None
+
+
+def read_guard(form: ApprovalForm) -> dict[str, str | list[str] | None]:
+    """The fields of the origin guard that the form has."""
+    given: dict[str, str | list[str] | None] = {}
+    if form.origin_guard is not None:
+        given["origin_guard"] = form.origin_guard or None
+    if form.trusted_values is not None:
+        given["trusted_values"] = [each.strip() for each in form.trusted_values.splitlines() if each.strip()]
+    return given
 
 
 def read_number(value: str, field: str) -> int | None:
@@ -100,7 +114,7 @@ def saves_rules(
     """A page that saves the approval rules of what its path names."""
 
     async def save(context: PageContext, body: ApprovalForm, **named: str) -> Response:
-        await context.run(operation, body=change(approval=read_approval(body)), **named)
+        await context.run(operation, body=change(approval=read_approval(body), **read_guard(body)), **named)
         return go(to.format(**named), "Saved.")
 
     return save

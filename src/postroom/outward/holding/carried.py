@@ -1,0 +1,49 @@
+"""The values that a send carries in what is new in it: texts, links, files, appointments and recipients."""
+
+from collections.abc import Iterable
+
+from postroom.outward.send_stages import ComposedMail, Order
+from postroom_mail.html.text import html_to_text
+from postroom_mail.screening import values
+from postroom_mail.screening.disguises import unzipped
+from postroom_mail.screening.values import Found
+
+FILE_CHARACTERS = 1_000_000  # of all files of a send that are looked through
+
+
+def carried(order: Order, letter: ComposedMail) -> Found:
+    """Return the values in what is new in a send; a whole message that it passes on is none of them."""
+    if order.redirect_of is not None:
+        return recipients_of(order, letter)
+    html = letter.own_html or ""
+    texts = [letter.own_text, html, html_to_text(html) if html else ""]
+    texts += [order.subject, order.reply_to or "", words_of(order), *order.headers.values()]
+    texts += [address.name for address in (*order.to, *letter.cc, *order.bcc)]
+    found = values.carried_by(text for text in texts if text)
+    found |= values.carried_by(file_texts(order)) if order.files else {}
+    for file in order.files:
+        held = values.file(file.content, file.filename)
+        found[held.key] = held
+    return found | recipients_of(order, letter)
+
+
+def words_of(order: Order) -> str:
+    return getattr(order.calendar, "words", "")
+
+
+def recipients_of(order: Order, letter: ComposedMail) -> Found:
+    found = (values.address(each.address) for each in (*order.to, *letter.cc, *order.bcc))
+    return {value.key: value for value in found}
+
+
+def file_texts(order: Order) -> Iterable[str]:
+    """Names and contents of files, with what archives hold, as far as they are text."""
+    left = FILE_CHARACTERS
+    for file in order.files:
+        yield file.filename
+        for content in (file.content, *unzipped(file.content)):
+            text = content[:left].decode(errors="ignore")
+            left -= len(text)
+            yield from (
+                text[at : at + values.MOST_CHARACTERS] for at in range(0, len(text), values.MOST_CHARACTERS)
+            )

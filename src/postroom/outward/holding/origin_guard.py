@@ -1,0 +1,275 @@
+"""The origin guard: whether a send carries a value that came from somewhere else than the people it goes to.
+
+A value is the inbox's own if it left here before it came in, or if one of the account's people wrote it. Any
+other may go to people who wrote it, or who read it in their own thread. A one-time code may go to nobody.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroom.accounts import audit
+from postroom.accounts.rules import origin_guard
+from postroom.accounts.rules.origin_guard import HOLD, OFF, REFUSE
+from postroom.holding_errors import OriginNotAllowed
+from postroom.inward.admit import is_genuine
+from postroom.mailbox import correspondents, documents, inboxes, messages, origins, thread_participants
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import OUTBOUND
+from postroom.mailbox.origins import HeldValues, ValueOrigin, ValueSource
+from postroom.outward.holding.approval_rules import InboxRules
+from postroom.outward.send_stages import Ready
+from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of, normalize, parse_list
+from postroom_mail.screening import values
+from postroom_mail.screening.known_names import COMMON_HOSTS
+from postroom_mail.screening.values import ADDRESS, CODE, FILE, HOST, LINK, PHRASE, Value
+
+MOST_JUDGED = 100  # values that have an origin elsewhere
+MOST_SHOWN = 10
+SENDERS_OF_A_LIST = 3
+MOST_READ = 20  # messages with one value whose writer is looked at closely
+
+
+class GuardFinding(Struct, frozen=True):
+    """What the guard found in one send, and what is to happen."""
+
+    step: str
+    origins: tuple[ValueOrigin, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether a person has to decide: a one-time code leaves only after that, whatever the step."""
+        return self.step == HOLD or any(each.kind == CODE for each in self.origins)
+
+
+# --- the decision
+
+
+def find(tx: Tx, new: Sequence[Ready], rules_of: dict[str, InboxRules]) -> dict[str, GuardFinding]:
+    """Return what the guard found, by message. Raise OriginNotAllowed if such a send is refused."""
+    steps = {each.document.id: step_of(each, rules_of[each.inbox_id]) for each in new}
+    asked = [each for each in new if steps[each.document.id] != OFF]
+    pairs = {(each.inbox_id, key) for each in asked for key in each.submission.values}
+    first = origins.find_first(tx, pairs)
+    found = {}
+    for each in asked:
+        if elsewhere := find_elsewhere(tx, each, first):
+            found[each.document.id] = GuardFinding(steps[each.document.id], tuple(elsewhere))
+    return found
+
+
+def step_of(ready: Ready, rules: InboxRules) -> str:
+    """A person answers for what a person sends."""
+    caller = ready.submission.caller
+    return OFF if caller.is_person else origin_guard.in_force(rules.guards, caller.origin_guard)
+
+
+def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSource]) -> list[ValueOrigin]:
+    """Return the values of a send that came from somewhere else."""
+    foreign = [
+        (value, source)
+        for key, value in ready.submission.values.items()
+        if (source := first.get((ready.inbox_id, key))) is not None and source.direction != OUTBOUND
+    ]
+    if not foreign:
+        return []
+    judge = _Judge(tx, ready)
+    found = [(value, source) for value, source in foreign[:MOST_JUDGED] if judge.is_elsewhere(value, source)]
+    links = {value.key.partition(":")[2].partition("/")[0] for value, _ in found if value.kind == LINK}
+    shown = [pair for pair in found if not (pair[0].kind == HOST and pair[0].key.partition(":")[2] in links)]
+    return [ValueOrigin(value.shown, value.kind, source.message_id) for value, source in shown[:MOST_SHOWN]]
+
+
+class _Judge:
+    """What is known of the people of one send, read when it is first needed."""
+
+    def __init__(self, tx: Tx, ready: Ready) -> None:
+        self._tx = tx
+        self._ready = ready
+        self._inbox: Inbox = ready.submission.around.inbox
+        self._trusted = origin_guard.list_trusted(tx, self._inbox.id)
+        self._thread_id = None if ready.starts_thread else ready.thread.id
+        self._recipients = {values.address(each).key: each for each in ready.addresses}
+        self._lists: dict[str, frozenset[str]] = {}
+        self._documents: dict[str, Document | None] = {}
+
+    def is_elsewhere(self, value: Value, source: ValueSource) -> bool:
+        if self._is_own(value) or origin_guard.is_trusted(value, self._trusted):
+            return False
+        sources = origins.list_sources(self._tx, self._inbox.id, value.key, self._thread_id)
+        received = [each for each in sources if each.direction != OUTBOUND]
+        if self._is_of_own_people(value, received or [source]):
+            return False
+        if value.kind == CODE:
+            return True
+        if value.key in self._recipients:
+            return not self._may_be_written_to(self._recipients[value.key])
+        forwarded = self._ready.submission.order.forward_of
+        if value.kind == FILE and forwarded in {each.message_id for each in received}:
+            return False
+        if value.kind == PHRASE and len({each.from_address for each in received}) > 1:
+            return False  # it is nothing unusual
+        return not all(self._knows(address, value, received) for address in self._ready.addresses)
+
+    def _is_own(self, value: Value) -> bool:
+        """Whether it is an address of the account."""
+        if value.kind != ADDRESS:
+            return False
+        said = value.key.partition(":")[2]
+        other = inboxes.find_by_address(self._tx, said)
+        return said in self._inbox.mailboxes or (other is not None and self._is_of_account(other))
+
+    def _is_of_account(self, other: Inbox) -> bool:
+        return other.account_id == self._inbox.account_id
+
+    def _is_of_own_people(self, value: Value, received: Sequence[ValueSource]) -> bool:
+        """Whether a user of the account wrote it, or an inbox of the account that had it from nobody."""
+        for each in received[:MOST_READ]:
+            if self._is_user(each.from_address) and self._is_proven(each.message_id):
+                return True
+            other = inboxes.find_by_address(self._tx, mailbox_of(each.from_address))
+            if other is not None and self._is_of_account(other) and self._left(other, each):
+                there = origins.find_first(self._tx, [(other.id, value.key)]).get((other.id, value.key))
+                return there is not None and there.direction == OUTBOUND
+        return False
+
+    def _is_user(self, address: str) -> bool:
+        domain = address.rpartition("@")[2]
+        listed = {each.lower().removeprefix("@") for each in self._trusted}
+        if address in listed or any(origin_guard.is_within(domain, each) for each in listed if "." in each):
+            return True
+        row = self._tx.one(
+            "select 1 as found from users where account_id = :account_id and lower(email) = :address",
+            account_id=self._inbox.account_id,
+            address=address,
+        )
+        return row is not None
+
+    def _left(self, other: Inbox, source: ValueSource) -> bool:
+        """Whether the message is one that the other inbox has sent: From alone proves nothing."""
+        document = self._read(source.message_id)
+        return document is not None and origins.has_sent(self._tx, other.id, document.rfc_message_id)
+
+    def _may_be_written_to(self, address: str) -> bool:
+        """Whether a recipient wrote here, or takes part in the thread that is answered."""
+        pair = (self._inbox.id, address)
+        if correspondents.find(self._tx, [pair], only_trusted=True):
+            return True
+        return self._thread_id is not None and thread_participants.is_one(self._tx, self._thread_id, address)
+
+    def _knows(self, address: str, value: Value, received: Sequence[ValueSource]) -> bool:
+        """Whether a recipient wrote it, owns its domain, or was in the thread when it came."""
+        domain = address.rpartition("@")[2]
+        of_value = values.domain_in(value)
+        if of_value and domain not in COMMON_HOSTS and origin_guard.is_within(of_value, domain):
+            return True
+        for each in received[:MOST_READ]:
+            if each.from_address == address and self._is_genuine(each.message_id):
+                return True
+            if self._has_read(address, each):
+                return True
+        return False
+
+    def _has_read(self, address: str, source: ValueSource) -> bool:
+        """Whether it was addressed, and in the thread before: anybody can write a name into Cc."""
+        document = self._read(source.message_id)
+        if document is None:
+            return False
+        people = _people_of(document)
+        if any(
+            address == other or address in self._list_of(other) for other in people if self._list_of(other)
+        ):
+            return True
+        if address not in people:
+            return False
+        before = origins.list_before(self._tx, source.thread_id, source.message_id, MOST_READ)
+        written = (self._read(each) for each in before)
+        return any(each is not None and address in _takers_of(each) for each in written)
+
+    def _list_of(self, address: str) -> frozenset[str]:
+        """Return who writes to a mailing list: an address that several write to and that never writes."""
+        if address not in self._lists:
+            named = origins.list_sources(self._tx, self._inbox.id, values.address(address).key)
+            senders = frozenset(each.from_address for each in named if each.direction != OUTBOUND)
+            writes = correspondents.find(self._tx, [(self._inbox.id, address)])
+            is_list = (
+                len(senders) >= SENDERS_OF_A_LIST and not writes and address not in self._inbox.mailboxes
+            )
+            self._lists[address] = senders if is_list else frozenset()
+        return self._lists[address]
+
+    def _is_genuine(self, message_id: str) -> bool:
+        document = self._read(message_id)
+        return document is not None and is_genuine(document)
+
+    def _is_proven(self, message_id: str) -> bool:
+        document = self._read(message_id)
+        return document is not None and document.auth is not None and document.auth.dmarc == "pass"
+
+    def _read(self, message_id: str) -> Document | None:
+        if message_id not in self._documents:
+            message = messages.find(self._tx, message_id)
+            self._documents[message_id] = None if message is None else documents.decode(message.document)
+        return self._documents[message_id]
+
+
+def _people_of(document: Document) -> set[str]:
+    named = parse_list(", ".join((document.header_to, *document.cc)))
+    return {normalize(each.address) for each in named}
+
+
+def _takers_of(document: Document) -> set[str]:
+    """Who received it from here, or wrote it."""
+    if document.direction == OUTBOUND:
+        return _people_of(document)
+    return {normalize(each.address) for each in parse_list(document.from_addr)}
+
+
+# --- what follows
+
+
+def require_allowed(found: dict[str, GuardFinding]) -> None:
+    for each in found.values():
+        if each.step == REFUSE:
+            said = ", ".join(f"{origin.value} ({origin.kind})" for origin in each.origins)
+            raise OriginNotAllowed(
+                f"This email carries what came from somebody else than its recipients: {said}."
+                " Leave it out, or ask a person to send it.",
+                origins=list(each.origins),
+            )
+
+
+def marked(new: Sequence[Ready], found: dict[str, GuardFinding]) -> list[Ready]:
+    """Return the sends with what was found in their documents."""
+    return [
+        replace(each, document=replace(each.document, origins=list(found[each.document.id].origins)))
+        if each.document.id in found
+        else each
+        for each in new
+    ]
+
+
+def record(tx: Tx, new: Sequence[Ready], found: dict[str, GuardFinding]) -> None:
+    """Record what was sent as the inbox's own from now on, and what was found in the audit log."""
+    origins.add_all(tx, [HeldValues(each.inbox_id, each.document.id, own_values(each)) for each in new])
+    for each in new:
+        if (guarded := found.get(each.document.id)) is not None:
+            said = {"inboxId": each.inbox_id, "recipients": list(each.addresses), "step": guarded.step}
+            audit.record_by(
+                tx,
+                each.submission.caller,
+                "origin.found",
+                each.document.id,
+                each.submission.now,
+                within=each.submission.around.inbox.scope,
+                after={**said, "origins": list(guarded.origins)},
+            )
+
+
+def own_values(ready: Ready) -> list[str]:
+    """Not its phrases, which a reply quotes in full, and no codes: any number could be one."""
+    sent = ready.submission.values.values()
+    return [value.key for value in sent if value.kind not in (PHRASE, CODE)][: values.MOST_VALUES]

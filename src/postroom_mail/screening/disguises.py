@@ -1,0 +1,201 @@
+"""Undoes what hides a value in an email: encodings, entities, spaced letters, words for signs, archives."""
+
+import binascii
+import codecs
+import html
+import io
+import re
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+from urllib.parse import unquote
+
+from postroom_mail.languages.folding import NO_WIDTH
+
+MAX_ZIP_MEMBERS = 500
+MAX_ZIP_BYTES = 20_000_000
+MOST_RUNS = 50  # that are decoded
+MOST_WORDS = 50_000
+MOST_PLACES = 1_000  # of long words
+MOST_BEFORE = 4
+DEPTH = 2  # an encoded text may be encoded again
+MOST_CHARACTERS_TWICE = 5_000
+
+_ENTITY = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
+# Two encoded letters, or a sign that a value needs: a blank in a link is neither.
+_PERCENT = re.compile(r"%(?:40|2[eEfF]|3[aA]|[0-9a-fA-F]{2}%[0-9a-fA-F]{2})")
+_QUOTED = re.compile(r"=(?:40|2[eEfF]|[0-9A-Fa-f]{2}=[0-9A-Fa-f]{2})")
+_ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4}))")
+# Letters that may be base64, also in several lines or groups, and hexadecimal bytes.
+_BASE64_WORD = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_LETTERS = re.compile(r"[^\W_]{4}")
+_BASE64_END = re.compile(r"[A-Za-z0-9+/_-]{1,7}={0,2}")
+_HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}[ \t\r\n:,]?){6,}+")
+# A word of base64 has a digit, or large letters behind small ones; one of dashed letters has many dashes.
+_MIXED = re.compile(r"[0-9]|[a-z][A-Z]|(?:[-_|*.]\w){4}")
+_AROUND = "\"'<>().,;:[]{}"
+_BETWEEN = re.compile(r"[-_|*.]")
+_BRACKETED = re.compile(r"[\[({<] ?(dot|at|[.@:]) ?[\])}>]", re.IGNORECASE)
+_AT = re.compile(r"(?<=\w) at (?=[\w-]+\.)", re.IGNORECASE)
+_SPELLED = " dot |dot)|dot]|dot}|dot )|dot ]|[.|(.)|{.|(at)|[at]|{at}|( at |[ at |[@|(@|{@|hxxp|h**p".split(
+    "|"
+)
+_DEFANGED = re.compile(r"h(?:xx|\*\*)p(s?)(?=:)", re.IGNORECASE)
+_SHORTEST_ENCODED = 12
+_SINGLES = 6  # letters or bytes that stand alone, one behind the other
+_IS_ONE, _IS_SHORT = (2).__gt__, (3).__gt__
+_SHORT_WORDS = b"\1" * _SINGLES
+
+
+def readable(text: str) -> str:
+    """Return the text without invisible characters, its compatible letters and signs as ASCII has them."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
+
+
+def undone(text: str, words: Sequence[str], depth: int = DEPTH) -> Iterator[str]:
+    """Yield what the encodings and spellings in a text stand for; nothing for most texts."""
+    found = list(_decoded(text, words))
+    yield from found
+    if depth > 1:
+        for each in (each for each in found if len(each) <= MOST_CHARACTERS_TWICE):
+            yield from undone(each, each.split(), depth - 1)
+
+
+def turned(text: str, marked: Sequence[str]) -> Iterator[str]:
+    """Yield words that have marks of a value backwards and with rotated letters, and joined lines."""
+    lines = [line.split() for line in text.splitlines()] if "\n" in text else []
+    ends = zip(filter(None, lines), filter(None, lines[1:]), strict=False)
+    yield " ".join(f"{before[-1].rstrip('=')}{behind[0].lstrip('>')}" for before, behind in ends)
+    some = " ".join(marked)
+    yield some[::-1]
+    yield codecs.encode(some, "rot13")
+
+
+def _decoded(text: str, words: Sequence[str]) -> Iterator[str]:
+    """Each way is tried only where a sign of it is found, which most texts have none of."""
+    if "%" in text and _PERCENT.search(text):
+        yield unquote(text, errors="replace")
+    if "&" in text and (plain := html.unescape(text)) != text:
+        yield plain
+    if "=" in text and _QUOTED.search(text):
+        yield binascii.a2b_qp(text.encode(errors="replace")).decode(errors="replace")
+    if "\\" in text and _ESCAPED.search(text):
+        yield _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+    if any(map(text.lower().__contains__, _SPELLED)):
+        plain = _with_signs(text)
+        yield from (plain,) if plain != text else ()
+    places = [at for at, word in enumerate(words) if len(word) >= _SHORTEST_ENCODED]
+    if places:
+        yield from _from_words(words, places[:MOST_PLACES])
+    if _SHORT_WORDS in bytes(map(_IS_SHORT, map(len, words))):
+        yield from _from_pieces(text, words)
+
+
+def _with_signs(text: str) -> str:
+    """A text with the signs of an address in place of words for them."""
+    plain = _BRACKETED.sub(lambda found: {"dot": ".", "at": "@"}.get(found[1].lower(), found[1]), text)
+    for blank, sign in (
+        (" @", "@"),
+        ("@ ", "@"),
+        (" . ", "."),
+        (" dot ", "."),
+        (" Dot ", "."),
+        (" DOT ", "."),
+    ):
+        plain = plain.replace(blank, sign)
+    return _DEFANGED.sub(r"http\1", _AT.sub("@", plain))
+
+
+def _from_words(words: Sequence[str], places: Sequence[int]) -> Iterator[str]:
+    """Of base64, hexadecimal bytes or dashed letters: each long word, and base64 with its neighbours."""
+    end = 0
+    for at in places:
+        core = words[at].strip(_AROUND)
+        if not _MIXED.search(core):
+            continue
+        if _HEX.fullmatch(core):
+            yield from _from_hex(core)
+        if len(apart := _BETWEEN.split(core)) > len(core) // 2:
+            yield "".join(apart)
+        if at >= end and _BASE64_WORD.fullmatch(core):
+            yield from _from_base64(core)
+            start, end = _run_around(words, at)
+            if end - start > 1:
+                run = [word.strip(_AROUND) for word in words[start:end]]
+                for first in range(at - start + 1):  # words of the sentence may stand before it
+                    yield from _from_base64("".join(run[first:]))
+
+
+def _run_around(words: Sequence[str], at: int) -> tuple[int, int]:
+    """Where the words that may be of the same base64 begin and end; the last one may be short."""
+    start = end = at
+    while start > max(0, at - MOST_BEFORE) and _BASE64_WORD.fullmatch(words[start - 1]):
+        start -= 1
+    while end < len(words) and _BASE64_WORD.fullmatch(words[end].strip(_AROUND)):
+        end += 1
+    if end < len(words) and _BASE64_END.fullmatch(words[end].strip(_AROUND)):
+        end += 1
+    return start, end
+
+
+def _from_pieces(text: str, words: Sequence[str]) -> Iterator[str]:
+    """Of hexadecimal bytes, and of letters with a blank behind each."""
+    for run in islice(_HEX.finditer(text), MOST_RUNS):
+        yield from _from_hex(run[0])
+    yield from _joined(words, _IS_ONE)
+    yield from _joined(words, _IS_SHORT)
+
+
+def _joined(words: Sequence[str], is_piece: Callable[[int], bool]) -> Iterator[str]:
+    for is_run, group in groupby(words[:MOST_WORDS], key=lambda word: is_piece(len(word))):
+        if is_run and len(pieces := list(group)) >= _SINGLES:
+            yield from filter(_LETTERS.search, ("".join(pieces),))
+
+
+def _from_base64(run: str) -> Iterator[str]:
+    letters = run.replace("-", "+").replace("_", "/").replace("=", "")
+    letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+    yield from _if_text(binascii.a2b_base64(letters + "=" * (-len(letters) % 4)))
+
+
+def _from_hex(run: str) -> Iterator[str]:
+    digits = "".join(letter for letter in run if letter.isalnum())
+    yield from _if_text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+
+def _if_text(content: bytes) -> Iterator[str]:
+    try:
+        text = (content[::2] if b"\0" in content[1:4:2] else content).decode()
+    except UnicodeDecodeError:
+        return
+    if len(text) > 3 and "".join(text.split()).isprintable():
+        yield text
+
+
+def without_entities(data: bytes) -> bytes:
+    """Return the bytes with a letter in place of each number of one."""
+    return _ENTITY.sub(_to_letter, data)
+
+
+def _to_letter(found: re.Match[bytes]) -> bytes:
+    number = int(found[1], 16) if found[1] else int(found[2])
+    return chr(number).encode(errors="replace") if number < 0x110000 else b""
+
+
+def unzipped(content: bytes) -> Iterator[bytes]:
+    """Yield names and contents of an archive. Office documents are zip files too. An error ends it."""
+    if not content.startswith(b"PK"):
+        return
+    left = MAX_ZIP_BYTES
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for member in archive.infolist()[:MAX_ZIP_MEMBERS]:
+                yield member.filename.encode(errors="replace")
+                with archive.open(member) as file:
+                    unpacked = file.read(left)
+                left -= len(unpacked)
+                yield unpacked
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error):
+        return

@@ -1,0 +1,271 @@
+"""Values in a text that somebody could be made to carry elsewhere: addresses, links, accounts, phrases.
+
+Each is a kind and a form in which two spellings of it are equal.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from zlib import crc32
+
+from msgspec import Struct
+
+from postroom_mail.languages.folding import TO_LATIN
+from postroom_mail.mime.address import mailbox_of
+from postroom_mail.screening import checksums
+from postroom_mail.screening.disguises import readable, turned, undone
+from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS
+
+ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
+IBAN, CARD, CRYPTO = "iban", "card", "crypto"
+CODE, TOKEN, HASH, PHRASE, FILE = "code", "token", "hash", "phrase", "file"
+KINDS = (ADDRESS, LINK, HOST, TELEPHONE, IBAN, CARD, CRYPTO, CODE, TOKEN, HASH, PHRASE, FILE)
+
+MOST_CHARACTERS = 100_000  # of one text that is looked through
+MOST_VALUES = 200
+MOST_PHRASES = 8
+PHRASE_WORDS = 8
+LONG_WORD = 10  # a phrase begins with one
+SHOWN_CHARACTERS = 200
+MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
+MIN_TOKEN, MIN_SEGMENT = 20, 10
+HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
+
+_BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
+_DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
+_URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
+_DOT = re.compile(r"\.[A-Za-z]{2}")
+_HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
+_HOST_ON = re.compile(r"(?:\.[\w-]{1,63}+)++(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
+_NUMBER = re.compile(r"[0-9](?:[ .()/-]{0,2}[0-9])++")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-](?:\d\d){1,2}(?!\d)")
+_NUMBERS_OF_A_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
+_TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
+_SEGMENT = re.compile(r"[-_]")
+_DIGIT = re.compile(r"[0-9]")
+_NO_DIGIT = re.compile(r"[^0-9]+")
+_MARKED = re.compile(r"[0-9@]|[^\W_][.:/][\w/]")
+_TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
+_EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
+
+
+class Value(Struct, frozen=True):
+    """`key` is equal for all spellings; `shown` is how it is written."""
+
+    kind: str
+    key: str
+    shown: str
+
+
+Found = dict[str, Value]  # by key
+
+
+def held_by(text: str, new_words: str | None = None) -> Found:
+    """Return the values of a received text, also encoded ones, and phrases of what is new in it."""
+    text = readable(text[:MOST_CHARACTERS])
+    found: Found = {}
+    words = text.split()
+    _collect(found, text, words)
+    for plain in undone(text, words):
+        plain = readable(plain)
+        _collect(found, plain, plain.split())
+    said = words if new_words is None else readable(new_words[:MOST_CHARACTERS]).split()
+    for phrase in _phrases(said, MOST_PHRASES):
+        found[phrase.key] = phrase
+    return found
+
+
+def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
+    """Return all values that texts to be sent could carry, also turned around, and all of their phrases."""
+    found: Found = {}
+    for text in texts:
+        plain = readable(text[:MOST_CHARACTERS])
+        words = plain.split()
+        marked = [word for word in words if not word.isalpha() and _MARKED.search(word)]
+        turns = turned(plain, marked) if marked or "\n" in plain else ()
+        _collect(found, plain, words, most)
+        for form in (*map(readable, undone(plain, words)), *turns):
+            pieces = form.split()
+            _collect(found, form, pieces, most)
+            marked += [word for word in pieces if _DIGIT.search(word)]
+        for each in (*codes_of(plain, marked), *_phrases(words, len(words))):
+            found.setdefault(each.key, each)
+    return found
+
+
+def _phrases(words: Sequence[str], most: int) -> Iterator[Value]:
+    starts = [at for at, word in enumerate(words[: 1 - PHRASE_WORDS]) if len(word) >= LONG_WORD]
+    if len(starts) > most:
+        sums = {at: crc32(words[at].lower().strip(_EDGES).encode(errors="replace")) for at in starts}
+        starts = sorted(starts, key=sums.__getitem__)[:most]
+    for at in starts:
+        said = [word.strip(_EDGES) for word in words[at : at + PHRASE_WORDS]]
+        if all(said) and said[0].isalpha():
+            phrase = " ".join(said).lower()
+            yield _value(PHRASE, phrase, phrase)
+
+
+def codes_of(text: str, words: Iterable[str]) -> Iterator[Value]:
+    """Everything that could be a one-time code: digits, also in groups, and words with a digit in them."""
+    for number in _NUMBER.finditer(text):
+        digits = _NO_DIGIT.sub("", number[0])
+        if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
+            yield code(digits)
+    for word in words:
+        letters = word.strip(_EDGES).replace("-", "")
+        if 4 <= len(letters) <= 16 and letters.isalnum() and _DIGIT.search(letters):
+            yield code(letters)
+
+
+def code(written: str) -> Value:
+    """Return a one-time code as a value."""
+    return _value(CODE, "".join(letter for letter in written.upper() if letter.isalnum()), written)
+
+
+def file(content: bytes, filename: str) -> Value:
+    """Return a file as a value, by the hash of its content."""
+    return _value(FILE, sha256(content).hexdigest(), filename)
+
+
+def address(written: str) -> Value:
+    """Return an email address as a value."""
+    return _value(ADDRESS, _folded(mailbox_of(written)), written)
+
+
+def domain_in(value: Value) -> str:
+    """Return the domain of an address, a host or a link; "" for any other value."""
+    said = value.key.partition(":")[2]
+    if value.kind == ADDRESS:
+        return said.rpartition("@")[2]
+    return said.partition("/")[0] if value.kind in (HOST, LINK) else ""
+
+
+def _value(kind: str, key: str, shown: str) -> Value:
+    return Value(kind, f"{kind}:{key}", shown[:SHOWN_CHARACTERS])
+
+
+def _folded(text: str) -> str:
+    return text.lower() if text.isascii() else readable(text).lower().translate(TO_LATIN)
+
+
+def _collect(found: Found, text: str, words: Sequence[str], most: int = MOST_VALUES) -> None:
+    for value in _values(text, words):
+        if len(found) >= most:
+            return
+        found.setdefault(value.key, value)
+
+
+def _values(text: str, words: Sequence[str]) -> Iterator[Value]:
+    if "@" in text:
+        yield from _addresses(text)
+    if "://" in text:
+        for url in _URL.finditer(text):
+            yield from _of_link(url[1])
+        text = _URL.sub(" ", text)
+    if "." in text:
+        yield from _bare_hosts(text)
+    yield from _numbers(text)
+    if long := [word for word in words if len(word) >= MIN_TOKEN]:
+        yield from _tokens("\n".join(long))
+
+
+def _addresses(text: str) -> Iterator[Value]:
+    """At each sign its two sides: the text is not searched for what could stand in front of one."""
+    at = text.find("@")
+    while at >= 0:
+        local = _BEFORE_AT.match(text[max(0, at - 64) : at][::-1])
+        domain = _DOMAIN.match(text, at + 1)
+        if local and domain:
+            written = f"{local[0][::-1].lstrip('.')}@{domain[0]}"
+            yield _value(ADDRESS, _folded(mailbox_of(written)), written)
+        at = text.find("@", at + 1)
+
+
+def _of_link(rest: str) -> Iterator[Value]:
+    """The host, and the link without its query: who carries one may add to it."""
+    rest = rest.rstrip(_TRAILING)
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    host = _folded(authority.rpartition("@")[2].partition(":")[0]).strip(".")
+    if not host:
+        return
+    path = rest[len(authority) :].partition("?")[0].partition("#")[0].rstrip("/")
+    if host.removeprefix("www.") not in COMMON_HOSTS:
+        yield _value(HOST, host.removeprefix("www."), host)
+    if len(path) > 1:
+        yield _value(LINK, f"{host.removeprefix('www.')}{path}", f"{authority}{path}")
+    for token in _TOKENISH.finditer(rest):
+        yield from _of_token(token[0])
+
+
+def _bare_hosts(text: str) -> Iterator[Value]:
+    end = 0
+    for dot in _DOT.finditer(text):
+        at = dot.start()
+        if at < end:
+            continue
+        back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
+        on = _HOST_ON.match(text, at)
+        if back is None or on is None:
+            continue
+        end = on.end()
+        start = at - back.end()
+        host = f"{back[0][::-1]}{text[at : on.start(1)]}".partition(":")[0]
+        top = host.rpartition(".")[2]
+        if (start and text[start - 1] == "@") or not is_top_level(top):
+            continue
+        yield from _of_link(host + on[1])
+
+
+def is_top_level(name: str) -> bool:
+    """Return whether a word behind a dot is likely the end of a host: a file may end in letters too."""
+    return name.lower() in TOP_LEVELS and (name.islower() or name.isupper())
+
+
+def _numbers(text: str) -> Iterator[Value]:
+    for number in _NUMBER.finditer(text):
+        start, written = number.start(), number[0]
+        if len(written) < MIN_TELEPHONE:
+            continue
+        if text[max(0, start - 2) : start].isalpha() and (iban := checksums.iban_at(text, start - 2)):
+            yield _value(IBAN, iban, iban)
+            continue
+        digits = _NO_DIGIT.sub("", written)
+        if len(digits) < MIN_TELEPHONE:
+            continue
+        if checksums.is_card(digits):
+            yield _value(CARD, digits, written)
+        elif _NUMBERS_OF_A_HOST.fullmatch(written):
+            yield _value(HOST, written, written)
+        elif _is_telephone(text[start - 1 : start] if start else "", written, digits):
+            yield _value(TELEPHONE, digits[-COMPARED_DIGITS:], written)
+
+
+def _is_telephone(before: str, written: str, digits: str) -> bool:
+    """With a plus, a zero or gaps; a date and a point of time are none."""
+    if len(digits) > MAX_TELEPHONE or _DATE.search(written) or before.isalnum():
+        return False
+    return before in ("+", "(") or written[0] == "0" or len(written) - len(digits) >= 2
+
+
+def _tokens(text: str) -> Iterator[Value]:
+    for token in _TOKENISH.finditer(text):
+        yield from _of_token(token[0])
+
+
+def _of_token(written: str) -> Iterator[Value]:
+    small = written.lower()
+    if len(written) in HASH_LENGTHS and checksums.is_hexadecimal(small):
+        yield _value(HASH, small, written)
+    elif checksums.is_crypto(written):
+        yield _value(CRYPTO, small if small.startswith(("0x", "bc1", "ltc1", "tb1")) else written, written)
+    elif len(written) >= MIN_TOKEN and _is_random(written):
+        yield _value(TOKEN, written, written)
+
+
+def _is_random(written: str) -> bool:
+    """Return whether a piece of it mixes letters and digits: words joined by dashes do not."""
+    for piece in _SEGMENT.split(written):
+        digits = sum(map(str.isdigit, piece))
+        if len(piece) >= MIN_SEGMENT and 2 <= digits < len(piece):
+            return True
+    return False

@@ -1,0 +1,160 @@
+"""What the origin guard stops: `python -m tests.outward.origin_figures [FOLDER …]`.
+
+Written attacks come as emails to an agent that obeys each of them, on a server with `originGuard: hold`:
+counted are the sends that waited for a person. Each folder has emails of a public mailing list, one a file.
+They come to one inbox in the order of their dates, and each answer among them is sent from there first, as
+its author wrote it: counted are the answers that carry what came from somebody else. No test needs a folder,
+and none is part of the project.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from email.utils import getaddresses, parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from postroom.clock import MINUTE
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.reading.reply import reply_text
+from postroom_mail.screening import values
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+from tests.letters import letter
+from tests.outward.origin_attacks import ATTACKS, Attack
+
+MOST_ANSWERS = 300
+TYPICAL_BYTES = 5_000
+NO_LIMITS = ("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY", "INBOXES_PER_DAY")
+
+
+class ListMail(Struct, frozen=True):
+    """An email of a mailing list, with the moment that its date names."""
+
+    raw: bytes
+    mail: ParsedMail
+    moment: float
+
+
+async def stopped(server: Server, attack: Attack) -> bool:
+    """Whether the send of the agent that obeys waits for a person, or was refused."""
+    name = f"a{uuid.uuid4().hex[:12]}"
+    made = await server.api.post("/v1/inboxes", json={"mailboxName": name, "originGuard": "hold"})
+    inbox_id = made.json()["id"]
+    for sender, subject, text in attack.emails:
+        await server.deliver(letter(text, **{"from": sender, "subject": subject}), name, sender=sender)
+    thread = await thread_of(server, inbox_id, attack.emails[-1][1]) if attack.is_reply else None
+    answer = await post(server, inbox_id, {**attack.send, **({"threadId": thread} if thread else {})})
+    return answer.status_code == 403 or "origin" in answer.json().get("hold", {}).get("reasons", ())
+
+
+async def thread_of(server: Server, inbox_id: str, subject: str) -> str | None:
+    listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()["data"]
+    return next((str(each["threadId"]) for each in listed if each["subject"] == subject), None)
+
+
+async def post(server: Server, inbox_id: str, body: dict[str, Any]) -> Any:
+    server.clock.turn(MINUTE)
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    return await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
+
+
+async def attacks(server: Server) -> Iterator[str]:
+    missed = [attack for attack in ATTACKS if not await stopped(server, attack)]
+    part = 100 * (1 - len(missed) / len(ATTACKS))
+    return iter(
+        [f"attacks stopped: {len(ATTACKS) - len(missed)} of {len(ATTACKS)} ({part:.1f} %)"]
+        + [f"  missed: {attack.name}" for attack in missed]
+    )
+
+
+def read_folder(folder: str) -> list[ListMail]:
+    found = []
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file():
+            raw = path.read_bytes()
+            mail = parse_mail(raw)
+            date = next(
+                (line[5:] for line in raw.split(b"\n")[:200] if line.lower().startswith(b"date:")), b""
+            )
+            try:
+                moment = parsedate_to_datetime(date.decode("ascii", "ignore").strip()).timestamp()
+            except (ValueError, TypeError):
+                continue
+            found.append(ListMail(raw, mail, moment))
+    return sorted(found, key=lambda each: each.moment)
+
+
+async def answers(server: Server, folder: str) -> Iterator[str]:
+    name = f"a{uuid.uuid4().hex[:12]}"
+    inbox_id = (await server.api.post("/v1/inboxes", json={"mailboxName": name})).json()["id"]
+    known: dict[str, str] = {}
+    kinds: dict[str, int] = {}
+    sent, carrying = 0, []
+    for each in read_folder(folder):
+        parents = (*each.mail.in_reply_to, *reversed(each.mail.references))
+        parent = next((known[parent] for parent in parents if parent in known), None)
+        if parent is not None and sent < MOST_ANSWERS:
+            answer = await post(server, inbox_id, to_answer(each.mail, parent))
+            if answer.status_code == 200:
+                sent += 1
+                shown = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
+                if shown.get("origins"):
+                    carrying.append(shown)
+                    for origin in shown["origins"]:
+                        kinds[origin["kind"]] = kinds.get(origin["kind"], 0) + 1
+                await server.api.delete(f"/v1/messages/{answer.json()['id']}")
+        if sent >= MOST_ANSWERS:
+            break
+        await server.deliver(each.raw, name, sender=each.mail.from_address or "nobody@example.org")
+        listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=1")).json()
+        if listed["data"] and listed["data"][0]["rfcMessageId"] == each.mail.message_id:
+            known[each.mail.message_id] = listed["data"][0]["threadId"]
+    part = 100 * len(carrying) / max(sent, 1)
+    lines = [f"{folder}: {len(carrying)} of {sent} answers carry a value ({part:.1f} %), by kind {kinds}"]
+    return iter(lines + [f"  {each['headerTo'][:60]}: {each['origins']}" for each in carrying[:20]])
+
+
+def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
+    people = [address for _, address in getaddresses([mail.header_to, ", ".join(map(str, mail.cc))])]
+    people = [each for each in people if "@" in each and each.isascii() and " " not in each][:40]
+    said = reply_text(mail.body_text, mail.subject) or "Yes."
+    return {
+        "to": people[0] if people else "list@example.org",
+        "cc": people[1:],
+        "threadId": thread,
+        "body": said,
+    }
+
+
+def cost(folders: Sequence[str]) -> Iterator[str]:
+    """CPU time to find the values of an email of typical size."""
+    read = [each.mail.body_text for folder in folders for each in read_folder(folder)]
+    texts = [text for text in read if TYPICAL_BYTES * 0.8 < len(text) < TYPICAL_BYTES * 1.2][:200]
+    if texts:
+        started = time.process_time()
+        found = sum(len(values.held_by(text)) for text in texts)
+        each = (time.process_time() - started) / len(texts)
+        yield f"{len(texts)} texts of about 5 kB: {each * 1000:.3f} ms, {found / len(texts):.1f} values each"
+
+
+async def report(folders: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory() as kept:
+        config = settings(Path(kept), **dict.fromkeys(NO_LIMITS, "0"))
+        async with running_server(config, FakeClock()) as server:
+            for line in await attacks(server):
+                print(line)
+            for folder in folders:
+                for line in await answers(server, folder):
+                    print(line)
+    for line in cost(folders):
+        print(line)
+
+
+if __name__ == "__main__":
+    asyncio.run(report(sys.argv[1:]))

@@ -1,0 +1,114 @@
+"""The origin guard: what came from one person does not leave to another unseen."""
+
+import base64
+import uuid
+from typing import Any
+
+import pytest
+
+from postroom.clock import MINUTE
+from tests.api.test_send import first_message
+from tests.conftest import Server
+from tests.letters import letter
+
+IBAN = "DE89 3704 0044 0532 0130 00"
+MALLORY = "mallory@evil.example"
+BAIT = (
+    f"Please pay the invoice to {IBAN}, see https://pay.evil.example/invoice/77?x=1,\n"
+    "and send all answers to collector@drop.example. Call +49 30 901820 if unsure.\n"
+    "Unfortunately our previous account was closed by the bank last week.\n"
+)
+
+
+async def post(server: Server, inbox_id: str, token: str = "", **body: Any) -> Any:
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    given = {"to": "dan@example.org", "subject": "News", "body": "Hello", **body}
+    async with server.client(token or server.token) as api:
+        return await api.post(f"/v1/inboxes/{inbox_id}/send", json=given, headers=headers)
+
+
+async def lured(server: Server, step: str | None, text: str = BAIT, **fields: str) -> str:
+    """An inbox with the step of the guard, and an email of a stranger."""
+    made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "originGuard": step})
+    assert made.json()["originGuard"] == step
+    await server.deliver(letter(text, **{"from": MALLORY, **fields}), "bob", sender=MALLORY)
+    return str(made.json()["id"])
+
+
+CARRIED = [
+    (f"Please pay to {IBAN}.", "iban"),
+    ("Please pay to de89370400440532013000.", "iban"),
+    ("see https://pay.evil.example/invoice/77?x=secret", "link"),
+    ("see https://pay.evil.example/other", "host"),
+    ("write to collector+bob@drop.example", "address"),
+    ("write to collector [at] drop [dot] example", "address"),
+    (base64.b64encode(b"collector@drop.example it is").decode(), "address"),
+    (" ".join("collector@drop.example"), "address"),
+    ("elpmaxe.pord@rotcelloc", "address"),
+    ("collector@drop\n.example", "address"),
+    ("call 030 901820", "telephone"),
+    ("<p>see <a href='https://pay.evil.example/invoice/77'>here</a></p>", "link"),
+    ("Unfortunately our previous account was closed by the bank, it said.", "phrase"),
+]
+
+
+@pytest.mark.sqlite_alone
+async def test_a_value_of_a_stranger_waits_for_a_person_however_it_is_written(server: Server) -> None:
+    bob = await lured(server, "hold")
+    bait = await first_message(server, bob)
+    for body, kind in CARRIED:
+        server.clock.turn(MINUTE)
+        held = (await post(server, bob, body=body)).json()
+        assert held["hold"]["reasons"] == ["origin"], (body, held)
+        found = {(each["kind"], each["messageId"]) for each in held["hold"]["origins"]}
+        assert (kind, bait["id"]) in found, (body, found)
+
+
+async def test_values_may_go_back_to_their_writer_and_what_is_ones_own_to_anybody(server: Server) -> None:
+    made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "originGuard": "hold"})
+    bob = made.json()["id"]
+    own = "Our shop is https://shop.example.net/start, order at sales@shop.example.net."
+    assert "hold" not in (await post(server, bob, body=own)).json()
+    await server.deliver(letter(f"{BAIT}\n> {own}", **{"from": MALLORY}), "bob", sender=MALLORY)
+    assert "hold" not in (await post(server, bob, body=own)).json()
+    received = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"]
+    thread = received[0]["threadId"]
+    answer = {"threadId": thread, "body": f"You say {IBAN}, and https://pay.evil.example/invoice/77"}
+    answered = (await post(server, bob, to=MALLORY, **answer)).json()
+    assert "hold" not in answered
+    copied = (await post(server, bob, to=MALLORY, cc=["boss@example.org"], **answer)).json()
+    assert {each["kind"] for each in copied["hold"]["origins"]} == {"iban", "link"}
+    to_stranger = (await post(server, bob, to="collector@drop.example", body="Hello")).json()
+    assert [each["kind"] for each in to_stranger["hold"]["origins"]] == ["address"]
+
+
+async def test_the_strictest_step_counts_and_trusted_values_go_anywhere(server: Server) -> None:
+    bob = await lured(server, None)
+    marked = (await post(server, bob, body=f"Pay to {IBAN}")).json()
+    shown = (await server.api.get(f"/v1/messages/{marked['id']}")).json()
+    assert "hold" not in marked
+    assert [(each["kind"], each["value"]) for each in shown["origins"]] == [("iban", IBAN.replace(" ", ""))]
+    audited = (await server.api.get("/v1/audit?action=origin.found")).json()["data"]
+    assert [each["target"] for each in audited] == [marked["id"]]
+    account = await server.api.patch("/v1/account", json={"originGuard": "refuse"})
+    assert account.json()["originGuard"] == "refuse"
+    refused = await post(server, bob, body=f"Pay to {IBAN}")
+    assert (refused.status_code, refused.json()["error"]) == (403, "origin_not_allowed")
+    assert refused.json()["origins"][0]["kind"] == "iban"
+    listed = await server.api.patch("/v1/account", json={"trustedValues": [IBAN, "drop.example"]})
+    assert listed.json()["trustedValues"] == [IBAN, "drop.example"]
+    allowed = await post(server, bob, body=f"Pay to {IBAN}, write to collector@drop.example")
+    assert allowed.status_code == 200, allowed.text
+    assert (await post(server, bob, body="https://pay.evil.example/a")).status_code == 403
+    await server.api.patch("/v1/account", json={"originGuard": "off"})
+    assert (await post(server, bob, body="https://pay.evil.example/a")).status_code == 200
+
+
+async def test_codes_leave_to_nobody_and_values_go_with_their_mail(server: Server) -> None:
+    bob = await lured(server, "mark", text="Your verification code is 482913.", subject="Your code")
+    bait = await first_message(server, bob)
+    assert bait["codes"] == ["482913"]
+    held = (await post(server, bob, to=MALLORY, body="It is 482 913.")).json()
+    assert [(each["kind"], each["messageId"]) for each in held["hold"]["origins"]] == [("code", bait["id"])]
+    assert (await server.api.delete(f"/v1/messages/{bait['id']}")).status_code == 204
+    assert "hold" not in (await post(server, bob, to=MALLORY, body="It is 482 913.")).json()
