@@ -444,6 +444,16 @@ class GivenFeedback(Struct, frozen=True):
     id: str
 
 
+class ValueOrigin(Struct, rename="camel", frozen=True):
+    """A value that came from somewhere else than the people it goes to, and the message that it came
+    with.
+    """
+
+    value: str
+    kind: str = ""
+    message_id: str = ""
+
+
 class Imported(Struct, frozen=True):
     """How many events are new, changed, as they were, and removed since the feed no longer has them."""
 
@@ -748,21 +758,6 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     erased_by: str | None = None
 
 
-class Hold(Struct, rename="camel", frozen=True):
-    """A hold."""
-
-    state: str
-    reasons: list[str] = []
-    content_hash: str = ""
-    expires_at: datetime | None = None
-    send_at: datetime | None = None
-    decided_at: datetime | None = None
-    decided_by: Actor | None = None
-    note: str | None = None
-    approvals_needed: int = 0
-    approved_by: list[Actor] = []
-
-
 class Note(Struct, rename="camel", frozen=True):
     id: str
     author: Actor
@@ -1009,6 +1004,22 @@ class Junk(Struct, rename="camel", frozen=True):
     reasons: list[JunkReason] = []
 
 
+class Hold(Struct, rename="camel", frozen=True):
+    """A hold."""
+
+    state: str
+    reasons: list[str] = []
+    content_hash: str = ""
+    expires_at: datetime | None = None
+    send_at: datetime | None = None
+    decided_at: datetime | None = None
+    decided_by: Actor | None = None
+    note: str | None = None
+    approvals_needed: int = 0
+    approved_by: list[Actor] = []
+    origins: list[ValueOrigin] = []
+
+
 class InboxLimits(Struct, rename="camel", frozen=True):
     per_minute: Meter
     per_day: Meter
@@ -1133,6 +1144,124 @@ class WebhookDelivery(Struct, rename="camel", frozen=True):
     attempts: list[WebhookAttempt] = []
 
 
+class Receipt(Struct, rename="camel", frozen=True):
+    """`signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519,
+    base64url.
+    """
+
+    message: ReceiptMessage
+    content: ReceiptContent
+    decisions: list[ReceiptDecision] = []
+    deliveries: list[ReceiptDelivery] = []
+    issued_at: datetime | None = None
+    key_id: str = ""
+    signature: str = ""
+
+
+class Account(Struct, rename="camel", frozen=True):
+    id: str
+    name: str = ""
+    plan: str = ""
+    approval: ApprovalRules | None = None
+    retention_days: int | None = None
+    stored_bytes: int = 0
+    storage_limit_bytes: int | None = None
+    saved_searches: list[SavedSearch] = []
+    junk: JunkRules | None = None
+    erasure_approval: bool = False
+    origin_guard: str | None = None
+    trusted_values: list[str] = []
+    created_at: datetime | None = None
+
+
+class ApiKey(Struct, rename="camel", frozen=True):
+    id: str
+    name: str = ""
+    pod_id: str | None = None
+    inbox_id: str | None = None
+    permissions: list[str] = []
+    expires_at: datetime | None = None
+    created_by: str | None = None
+    token_prefix: str = ""
+    last4: str = ""
+    created_at: datetime | None = None
+    last_used_at: datetime | None = None
+    approval: ApprovalRules | None = None
+    limits: Budget | None = None
+    origin_guard: str | None = None
+    kind: str = ""
+    token: str | None = None
+
+
+class Inbox(Struct, rename="camel", frozen=True):
+    """`webhook_secret` is shown once: in the answer that set the inbox's own webhook."""
+
+    id: str
+    address: str = ""
+    display_name: str | None = None
+    created_at: datetime | None = None
+    webhook_url: str | None = None
+    pod_id: str = ""
+    approval: ApprovalRules | None = None
+    limits: Budget | None = None
+    metadata: dict[str, bool | float | int | str] = {}
+    retention_days: int | None = None
+    canary: bool = False
+    external_address: str | None = None
+    catch_all: bool = False
+    subdomains: bool = False
+    legal_hold: bool = False
+    client_id: str | None = None
+    junk: JunkRules | None = None
+    origin_guard: str | None = None
+    webhook_secret: str | None = None
+
+
+class Pod(Struct, rename="camel", frozen=True):
+    id: str
+    client_id: str | None = None
+    name: str | None = None
+    is_default: bool = False
+    created_at: datetime | None = None
+    approval: ApprovalRules | None = None
+    outbound: str | None = None
+    junk: JunkRules | None = None
+    origin_guard: str | None = None
+    trusted_values: list[str] = []
+
+
+class Policy(Struct, frozen=True):
+    inbound: DirectionPolicy
+    outbound: DirectionPolicy
+
+
+class EventMessage(Struct, frozen=True):
+    """The message that an event is about."""
+
+    id: str
+    sender: str = field(name="from", default="")
+    to: str = ""
+    subject: str = ""
+    body_text: str = ""
+    attachments: list[Attachment] = []
+    received_at: datetime | None = None
+    cc: list[str] = []
+    rfc_message_id: str = ""
+    reply_text: str = ""
+    automated: bool = False
+    auth: Verdicts | None = None
+    category: str | None = None
+    auto_replyable: bool = False
+    verdict: str | None = None
+    signals: list[Signal] = []
+    metadata: dict[str, str] = {}
+    codes: list[str] = []
+    calendar: EventCalendar | None = None
+    analysis: str | None = None
+    traceparent: str | None = None
+    junk: EventJunk | None = None
+
+
 class CalendarEvent(Struct, rename="camel", frozen=True):
     """`recurrence_id` names an occurrence of a series, or is None."""
 
@@ -1175,118 +1304,6 @@ class Sent(Struct, rename="camel", frozen=True):
     provider_message_id: str = ""
     status: str = ""
     hold: Hold | None = None
-
-
-class Receipt(Struct, rename="camel", frozen=True):
-    """`signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519,
-    base64url.
-    """
-
-    message: ReceiptMessage
-    content: ReceiptContent
-    decisions: list[ReceiptDecision] = []
-    deliveries: list[ReceiptDelivery] = []
-    issued_at: datetime | None = None
-    key_id: str = ""
-    signature: str = ""
-
-
-class Account(Struct, rename="camel", frozen=True):
-    id: str
-    name: str = ""
-    plan: str = ""
-    approval: ApprovalRules | None = None
-    retention_days: int | None = None
-    stored_bytes: int = 0
-    storage_limit_bytes: int | None = None
-    saved_searches: list[SavedSearch] = []
-    junk: JunkRules | None = None
-    erasure_approval: bool = False
-    created_at: datetime | None = None
-
-
-class ApiKey(Struct, rename="camel", frozen=True):
-    id: str
-    name: str = ""
-    pod_id: str | None = None
-    inbox_id: str | None = None
-    permissions: list[str] = []
-    expires_at: datetime | None = None
-    created_by: str | None = None
-    token_prefix: str = ""
-    last4: str = ""
-    created_at: datetime | None = None
-    last_used_at: datetime | None = None
-    approval: ApprovalRules | None = None
-    limits: Budget | None = None
-    kind: str = ""
-    token: str | None = None
-
-
-class Inbox(Struct, rename="camel", frozen=True):
-    """`webhook_secret` is shown once: in the answer that set the inbox's own webhook."""
-
-    id: str
-    address: str = ""
-    display_name: str | None = None
-    created_at: datetime | None = None
-    webhook_url: str | None = None
-    pod_id: str = ""
-    approval: ApprovalRules | None = None
-    limits: Budget | None = None
-    metadata: dict[str, bool | float | int | str] = {}
-    retention_days: int | None = None
-    canary: bool = False
-    external_address: str | None = None
-    catch_all: bool = False
-    subdomains: bool = False
-    legal_hold: bool = False
-    client_id: str | None = None
-    junk: JunkRules | None = None
-    webhook_secret: str | None = None
-
-
-class Pod(Struct, rename="camel", frozen=True):
-    id: str
-    client_id: str | None = None
-    name: str | None = None
-    is_default: bool = False
-    created_at: datetime | None = None
-    approval: ApprovalRules | None = None
-    outbound: str | None = None
-    junk: JunkRules | None = None
-
-
-class Policy(Struct, frozen=True):
-    inbound: DirectionPolicy
-    outbound: DirectionPolicy
-
-
-class EventMessage(Struct, frozen=True):
-    """The message that an event is about."""
-
-    id: str
-    sender: str = field(name="from", default="")
-    to: str = ""
-    subject: str = ""
-    body_text: str = ""
-    attachments: list[Attachment] = []
-    received_at: datetime | None = None
-    cc: list[str] = []
-    rfc_message_id: str = ""
-    reply_text: str = ""
-    automated: bool = False
-    auth: Verdicts | None = None
-    category: str | None = None
-    auto_replyable: bool = False
-    verdict: str | None = None
-    signals: list[Signal] = []
-    metadata: dict[str, str] = {}
-    codes: list[str] = []
-    calendar: EventCalendar | None = None
-    analysis: str | None = None
-    traceparent: str | None = None
-    junk: EventJunk | None = None
 
 
 class ImportedRules(Struct, frozen=True):
@@ -1340,6 +1357,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     reply_to: str | None = None
     headers: dict[str, str] = {}
     redirect_of: str | None = None
+    origins: list[ValueOrigin] = []
     subject_raw: str | None = None
     from_addr_raw: str | None = None
     header_to_raw: str | None = None

@@ -440,6 +440,13 @@ export interface GivenFeedback {
   id: string;
 }
 
+/** A value that came from somewhere else than the people it goes to, and the message that it came with. */
+export interface ValueOrigin {
+  value: string;
+  kind: string;
+  messageId: string;
+}
+
 /** How many events are new, changed, as they were, and removed since the feed no longer has them. */
 export interface Imported {
   created: number;
@@ -741,20 +748,6 @@ export interface AuditEntry {
   erasedBy?: string;
 }
 
-/** A hold. */
-export interface Hold {
-  state: string;
-  reasons: string[];
-  contentHash: string;
-  expiresAt: string | null;
-  sendAt: string | null;
-  decidedAt: string | null;
-  decidedBy: Actor | null;
-  note: string | null;
-  approvalsNeeded: number;
-  approvedBy: Actor[];
-}
-
 export interface Note {
   id: string;
   body: string;
@@ -1007,6 +1000,21 @@ export interface Junk {
   reasons: JunkReason[];
 }
 
+/** A hold. */
+export interface Hold {
+  state: string;
+  reasons: string[];
+  contentHash: string;
+  expiresAt: string | null;
+  sendAt: string | null;
+  decidedAt: string | null;
+  decidedBy: Actor | null;
+  note: string | null;
+  approvalsNeeded: number;
+  approvedBy: Actor[];
+  origins: ValueOrigin[];
+}
+
 export interface InboxLimits {
   perMinute: Meter;
   perDay: Meter;
@@ -1138,6 +1146,123 @@ export interface WebhookDelivery {
   attempts: WebhookAttempt[];
 }
 
+/** `signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519, base64url. */
+export interface Receipt {
+  message: ReceiptMessage;
+  content: ReceiptContent;
+  decisions: ReceiptDecision[];
+  deliveries: ReceiptDelivery[];
+  issuedAt: string;
+  /** A key of /.well-known/postroom-keys.json. */
+  keyId: string;
+  signature: string;
+}
+
+export interface Account {
+  id: string;
+  name: string;
+  plan: "business" | "developer" | "free" | (string & {});
+  approval: ApprovalRules | null;
+  retentionDays: number | null;
+  storedBytes: number;
+  storageLimitBytes: number | null;
+  savedSearches: SavedSearch[];
+  junk: JunkRules | null;
+  erasureApproval: boolean;
+  originGuard: string | null;
+  trustedValues: string[];
+  createdAt: string;
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  podId: string | null;
+  inboxId: string | null;
+  permissions: string[];
+  expiresAt: string | null;
+  createdBy: string | null;
+  tokenPrefix: string;
+  last4: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+  approval: ApprovalRules | null;
+  limits: Budget | null;
+  originGuard: string | null;
+  /** oauth: a program that a person allowed. */
+  kind: "key" | "oauth" | (string & {});
+  token?: string;
+}
+
+/** `webhookSecret` is shown once: in the answer that set the inbox's own webhook. */
+export interface Inbox {
+  id: string;
+  address: string;
+  displayName: string | null;
+  createdAt: string;
+  webhookUrl: string | null;
+  podId: string;
+  approval: ApprovalRules | null;
+  limits: Budget | null;
+  metadata: Record<string, string | number | boolean>;
+  retentionDays: number | null;
+  canary: boolean;
+  externalAddress: string | null;
+  catchAll: boolean;
+  subdomains: boolean;
+  legalHold: boolean;
+  clientId: string | null;
+  junk: JunkRules | null;
+  originGuard: string | null;
+  webhookSecret?: string;
+}
+
+export interface Pod {
+  id: string;
+  clientId: string | null;
+  name: string | null;
+  isDefault: boolean;
+  createdAt: string;
+  approval: ApprovalRules | null;
+  outbound: string | null;
+  junk: JunkRules | null;
+  originGuard: string | null;
+  trustedValues: string[];
+}
+
+export interface Policy {
+  inbound: DirectionPolicy;
+  outbound: DirectionPolicy;
+}
+
+/** The message that an event is about. */
+export interface EventMessage {
+  id: string;
+  from: string;
+  to: string;
+  subject: string;
+  body_text: string;
+  attachments: Attachment[];
+  received_at: string;
+  cc: string[];
+  rfc_message_id: string;
+  reply_text: string;
+  automated: boolean;
+  auth: Verdicts | null;
+  category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
+  auto_replyable: boolean;
+  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  signals: Signal[];
+  metadata?: Record<string, string>;
+  codes: string[];
+  calendar: EventCalendar | null;
+  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
+  analysis?: "failed" | (string & {});
+  /** Goes on with the trace (W3C) that the message belongs to. */
+  traceparent?: string;
+  junk: EventJunk | null;
+}
+
 /** `recurrenceId` names an occurrence of a series, or is null. */
 export interface CalendarEvent {
   id: string;
@@ -1181,117 +1306,6 @@ export interface Sent {
   providerMessageId: string;
   status: string;
   hold?: Hold;
-}
-
-/** `signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519, base64url. */
-export interface Receipt {
-  message: ReceiptMessage;
-  content: ReceiptContent;
-  decisions: ReceiptDecision[];
-  deliveries: ReceiptDelivery[];
-  issuedAt: string;
-  /** A key of /.well-known/postroom-keys.json. */
-  keyId: string;
-  signature: string;
-}
-
-export interface Account {
-  id: string;
-  name: string;
-  plan: "business" | "developer" | "free" | (string & {});
-  approval: ApprovalRules | null;
-  retentionDays: number | null;
-  storedBytes: number;
-  storageLimitBytes: number | null;
-  savedSearches: SavedSearch[];
-  junk: JunkRules | null;
-  erasureApproval: boolean;
-  createdAt: string;
-}
-
-export interface ApiKey {
-  id: string;
-  name: string;
-  podId: string | null;
-  inboxId: string | null;
-  permissions: string[];
-  expiresAt: string | null;
-  createdBy: string | null;
-  tokenPrefix: string;
-  last4: string;
-  createdAt: string;
-  lastUsedAt: string | null;
-  approval: ApprovalRules | null;
-  limits: Budget | null;
-  /** oauth: a program that a person allowed. */
-  kind: "key" | "oauth" | (string & {});
-  token?: string;
-}
-
-/** `webhookSecret` is shown once: in the answer that set the inbox's own webhook. */
-export interface Inbox {
-  id: string;
-  address: string;
-  displayName: string | null;
-  createdAt: string;
-  webhookUrl: string | null;
-  podId: string;
-  approval: ApprovalRules | null;
-  limits: Budget | null;
-  metadata: Record<string, string | number | boolean>;
-  retentionDays: number | null;
-  canary: boolean;
-  externalAddress: string | null;
-  catchAll: boolean;
-  subdomains: boolean;
-  legalHold: boolean;
-  clientId: string | null;
-  junk: JunkRules | null;
-  webhookSecret?: string;
-}
-
-export interface Pod {
-  id: string;
-  clientId: string | null;
-  name: string | null;
-  isDefault: boolean;
-  createdAt: string;
-  approval: ApprovalRules | null;
-  outbound: string | null;
-  junk: JunkRules | null;
-}
-
-export interface Policy {
-  inbound: DirectionPolicy;
-  outbound: DirectionPolicy;
-}
-
-/** The message that an event is about. */
-export interface EventMessage {
-  id: string;
-  from: string;
-  to: string;
-  subject: string;
-  body_text: string;
-  attachments: Attachment[];
-  received_at: string;
-  cc: string[];
-  rfc_message_id: string;
-  reply_text: string;
-  automated: boolean;
-  auth: Verdicts | null;
-  category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
-  auto_replyable: boolean;
-  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
-  signals: Signal[];
-  metadata?: Record<string, string>;
-  codes: string[];
-  calendar: EventCalendar | null;
-  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
-  analysis?: "failed" | (string & {});
-  /** Goes on with the trace (W3C) that the message belongs to. */
-  traceparent?: string;
-  junk: EventJunk | null;
 }
 
 /** The new rules are switched off: look at what each matches, then switch it on. */
@@ -1349,6 +1363,8 @@ export interface Message {
   headers?: Record<string, string>;
   /** The message that this one redirects unchanged, still from its author. */
   redirectOf?: string;
+  /** The values that it carries and that came from others than its recipients. */
+  origins?: ValueOrigin[];
   /** As it came, if it has invisible characters, which the other leaves out. */
   subjectRaw?: string;
   /** As it came, if it has invisible characters, which the other leaves out. */
@@ -1461,6 +1477,8 @@ export interface NewInbox {
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
   junk?: JunkRules | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
   allowReserved?: boolean;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
@@ -1489,6 +1507,8 @@ export interface InboxChange {
   /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
   subdomains?: boolean;
   junk?: JunkRules | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** true: nothing in it is deleted, erased or expired until this is false again. */
   legalHold?: boolean;
 }
@@ -1507,6 +1527,8 @@ export interface NewKey {
   expiresAt?: string | null;
   approval?: ApprovalRules | null;
   limits?: Budget | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
 }
 
 export interface AccountChange {
@@ -1520,6 +1542,10 @@ export interface AccountChange {
   junk?: JunkRules | null;
   /** true: a second person confirms each erasure of a contact. */
   erasureApproval?: boolean;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  /** Domains, addresses, account and telephone numbers that any send may carry. */
+  trustedValues?: string[] | null;
 }
 
 /** By default a key of the account. */
@@ -1532,6 +1558,8 @@ export interface NewScopedKey {
   expiresAt?: string | null;
   approval?: ApprovalRules | null;
   limits?: Budget | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** The key sees this pod only: its id, or its clientId. */
   podId?: string | null;
   /** The key sees this inbox only. */
@@ -1545,6 +1573,8 @@ export interface KeyChange {
   permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[];
   approval?: ApprovalRules | null;
   limits?: Budget | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Sooner than it ends now. */
   expiresAt?: string;
 }
@@ -1558,6 +1588,10 @@ export interface NewPod {
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   junk?: JunkRules | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  /** Domains, addresses, account and telephone numbers that any send may carry. */
+  trustedValues?: string[] | null;
 }
 
 export interface PodChange {
@@ -1569,6 +1603,10 @@ export interface PodChange {
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   junk?: JunkRules | null;
+  /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
+  originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  /** Domains, addresses, account and telephone numbers that any send may carry. */
+  trustedValues?: string[] | null;
 }
 
 export interface NewUser {

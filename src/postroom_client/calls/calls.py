@@ -120,6 +120,7 @@ def create_inbox(
     retention_days: int | UnsetType | None = UNSET,
     canary: bool | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     allow_reserved: bool = False,
     client_id: str | None = None,
     catch_all: bool | None = None,
@@ -143,7 +144,12 @@ def create_inbox(
             subdomains=subdomains,
         )
         | changes(
-            approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days, junk=junk
+            approval=approval,
+            limits=limits,
+            metadata=metadata,
+            retentionDays=retention_days,
+            junk=junk,
+            originGuard=origin_guard,
         ),
         is_repeatable=False,
     )
@@ -177,6 +183,7 @@ def update_inbox(
     catch_all: bool | None = None,
     subdomains: bool | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     legal_hold: bool | None = None,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
@@ -193,6 +200,7 @@ def update_inbox(
             metadata=metadata,
             retentionDays=retention_days,
             junk=junk,
+            originGuard=origin_guard,
         ),
     )
 
@@ -253,6 +261,7 @@ def create_api_key(
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key for this inbox only."""
     return Call(
@@ -260,7 +269,7 @@ def create_api_key(
         path("v1", "inboxes", inbox_id, "api-keys"),
         decoded(ApiKey),
         json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
-        | changes(approval=approval, limits=limits),
+        | changes(approval=approval, limits=limits, originGuard=origin_guard),
         is_repeatable=False,
     )
 
@@ -293,6 +302,8 @@ def update_account(
     saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     erasure_approval: bool | None = None,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+    trusted_values: Sequence[str] | UnsetType | None = UNSET,
 ) -> Call[Account]:
     """Change the account; None clears a field."""
     return Call(
@@ -300,7 +311,13 @@ def update_account(
         "/v1/account",
         decoded(Account),
         json=given(name=name, savedSearches=repeated(saved_searches), erasureApproval=erasure_approval)
-        | changes(approval=approval, retentionDays=retention_days, junk=junk),
+        | changes(
+            approval=approval,
+            retentionDays=retention_days,
+            junk=junk,
+            originGuard=origin_guard,
+            trustedValues=repeated(trusted_values),
+        ),
     )
 
 
@@ -311,6 +328,7 @@ def create_account_key(
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     pod_id: str | None = None,
     inbox_id: str | None = None,
 ) -> Call[ApiKey]:
@@ -326,7 +344,7 @@ def create_account_key(
             podId=pod_id,
             inboxId=inbox_id,
         )
-        | changes(approval=approval, limits=limits),
+        | changes(approval=approval, limits=limits, originGuard=origin_guard),
         is_repeatable=False,
     )
 
@@ -355,6 +373,7 @@ def update_key(
     permissions: Sequence[str] | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     expires_at: datetime | str | None = None,
 ) -> Call[ApiKey]:
     """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
@@ -363,7 +382,7 @@ def update_key(
         path("v1", "api-keys", key_id),
         decoded(ApiKey),
         json=given(name=name, permissions=repeated(permissions), expiresAt=moment(expires_at))
-        | changes(approval=approval, limits=limits),
+        | changes(approval=approval, limits=limits, originGuard=origin_guard),
     )
 
 
@@ -379,13 +398,22 @@ def create_pod(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     outbound: str | UnsetType | None = UNSET,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+    trusted_values: Sequence[str] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Create a pod."""
     return Call(
         "POST",
         "/v1/pods",
         decoded(Pod),
-        json=given(clientId=client_id, name=name) | changes(approval=approval, outbound=outbound, junk=junk),
+        json=given(clientId=client_id, name=name)
+        | changes(
+            approval=approval,
+            outbound=outbound,
+            junk=junk,
+            originGuard=origin_guard,
+            trustedValues=repeated(trusted_values),
+        ),
         is_repeatable=False,
     )
 
@@ -413,13 +441,23 @@ def update_pod(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     outbound: str | UnsetType | None = UNSET,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+    trusted_values: Sequence[str] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change a pod; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "pods", pod_id),
         decoded(Pod),
-        json=changes(clientId=client_id, name=name, approval=approval, outbound=outbound, junk=junk),
+        json=changes(
+            clientId=client_id,
+            name=name,
+            approval=approval,
+            outbound=outbound,
+            junk=junk,
+            originGuard=origin_guard,
+            trustedValues=repeated(trusted_values),
+        ),
     )
 
 
@@ -436,6 +474,7 @@ def create_pod_key(
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key for this pod only."""
     return Call(
@@ -443,7 +482,7 @@ def create_pod_key(
         path("v1", "pods", pod_id, "api-keys"),
         decoded(ApiKey),
         json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
-        | changes(approval=approval, limits=limits),
+        | changes(approval=approval, limits=limits, originGuard=origin_guard),
         is_repeatable=False,
     )
 

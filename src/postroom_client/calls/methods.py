@@ -112,6 +112,7 @@ class BlockingMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -131,6 +132,7 @@ class BlockingMethods(Protocol):
                 retention_days=retention_days,
                 canary=canary,
                 junk=junk,
+                origin_guard=origin_guard,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -168,6 +170,7 @@ class BlockingMethods(Protocol):
         catch_all: bool | None = None,
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -184,6 +187,7 @@ class BlockingMethods(Protocol):
                 catch_all=catch_all,
                 subdomains=subdomains,
                 junk=junk,
+                origin_guard=origin_guard,
                 legal_hold=legal_hold,
             )
         )
@@ -225,6 +229,7 @@ class BlockingMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key for this inbox only."""
         return self.run(
@@ -235,6 +240,7 @@ class BlockingMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
             )
         )
 
@@ -263,6 +269,8 @@ class BlockingMethods(Protocol):
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         erasure_approval: bool | None = None,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return self.run(
@@ -273,6 +281,8 @@ class BlockingMethods(Protocol):
                 saved_searches=saved_searches,
                 junk=junk,
                 erasure_approval=erasure_approval,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
             )
         )
 
@@ -284,6 +294,7 @@ class BlockingMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         pod_id: str | None = None,
         inbox_id: str | None = None,
     ) -> ApiKey:
@@ -295,6 +306,7 @@ class BlockingMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
                 pod_id=pod_id,
                 inbox_id=inbox_id,
             )
@@ -329,6 +341,7 @@ class BlockingMethods(Protocol):
         permissions: Sequence[str] | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         expires_at: datetime | str | None = None,
     ) -> ApiKey:
         """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
@@ -339,6 +352,7 @@ class BlockingMethods(Protocol):
                 permissions=permissions,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
                 expires_at=expires_at,
             )
         )
@@ -355,10 +369,20 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return self.run(
-            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk)
+            calls.create_pod(
+                client_id=client_id,
+                name=name,
+                approval=approval,
+                outbound=outbound,
+                junk=junk,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
+            )
         )
 
     def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
@@ -382,11 +406,20 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return self.run(
             calls.update_pod(
-                pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk
+                pod_id,
+                client_id=client_id,
+                name=name,
+                approval=approval,
+                outbound=outbound,
+                junk=junk,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
             )
         )
 
@@ -403,11 +436,18 @@ class BlockingMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key for this pod only."""
         return self.run(
             calls.create_pod_key(
-                pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+                pod_id,
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+                origin_guard=origin_guard,
             )
         )
 
@@ -2300,6 +2340,7 @@ class AwaitedMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -2319,6 +2360,7 @@ class AwaitedMethods(Protocol):
                 retention_days=retention_days,
                 canary=canary,
                 junk=junk,
+                origin_guard=origin_guard,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -2358,6 +2400,7 @@ class AwaitedMethods(Protocol):
         catch_all: bool | None = None,
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -2374,6 +2417,7 @@ class AwaitedMethods(Protocol):
                 catch_all=catch_all,
                 subdomains=subdomains,
                 junk=junk,
+                origin_guard=origin_guard,
                 legal_hold=legal_hold,
             )
         )
@@ -2417,6 +2461,7 @@ class AwaitedMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key for this inbox only."""
         return await self.run(
@@ -2427,6 +2472,7 @@ class AwaitedMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
             )
         )
 
@@ -2457,6 +2503,8 @@ class AwaitedMethods(Protocol):
         saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         erasure_approval: bool | None = None,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return await self.run(
@@ -2467,6 +2515,8 @@ class AwaitedMethods(Protocol):
                 saved_searches=saved_searches,
                 junk=junk,
                 erasure_approval=erasure_approval,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
             )
         )
 
@@ -2478,6 +2528,7 @@ class AwaitedMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         pod_id: str | None = None,
         inbox_id: str | None = None,
     ) -> ApiKey:
@@ -2489,6 +2540,7 @@ class AwaitedMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
                 pod_id=pod_id,
                 inbox_id=inbox_id,
             )
@@ -2523,6 +2575,7 @@ class AwaitedMethods(Protocol):
         permissions: Sequence[str] | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         expires_at: datetime | str | None = None,
     ) -> ApiKey:
         """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
@@ -2533,6 +2586,7 @@ class AwaitedMethods(Protocol):
                 permissions=permissions,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
                 expires_at=expires_at,
             )
         )
@@ -2549,10 +2603,20 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return await self.run(
-            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk)
+            calls.create_pod(
+                client_id=client_id,
+                name=name,
+                approval=approval,
+                outbound=outbound,
+                junk=junk,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
+            )
         )
 
     async def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
@@ -2576,11 +2640,20 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         outbound: str | UnsetType | None = UNSET,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        trusted_values: Sequence[str] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return await self.run(
             calls.update_pod(
-                pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound, junk=junk
+                pod_id,
+                client_id=client_id,
+                name=name,
+                approval=approval,
+                outbound=outbound,
+                junk=junk,
+                origin_guard=origin_guard,
+                trusted_values=trusted_values,
             )
         )
 
@@ -2597,11 +2670,18 @@ class AwaitedMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key for this pod only."""
         return await self.run(
             calls.create_pod_key(
-                pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+                pod_id,
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+                origin_guard=origin_guard,
             )
         )
 

@@ -31,6 +31,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
         Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
             "allow_reserved",
             "flag",
             help="Names such as postmaster or admin, with a key of the account, on a domain of your own.",
@@ -107,6 +114,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
         ),
         Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
             "legal_hold",
             "switch",
             help="true: nothing in it is deleted, erased or expired until this is false again.",
@@ -147,6 +161,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
         Parameter("expires_at", "moment", help="When the key expires; never by default."),
         Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
@@ -183,11 +204,31 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "erasure_approval", "switch", help="true: a second person confirms each erasure of a contact."
         ),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
+            "trusted_values",
+            "texts",
+            help="Domains, addresses, account and telephone numbers that any send may carry.",
+            clears=True,
+        ),
     ),
     "create_account_key": (
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
         Parameter("expires_at", "moment", help="When the key expires; never by default."),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
         Parameter("pod_id", "text", help="The key sees this pod only: its id, or its clientId."),
         Parameter("inbox_id", "text", help="The key sees this inbox only."),
         Parameter(
@@ -214,6 +255,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="Some of those it has."),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
         Parameter("expires_at", "moment", help="Sooner than it ends now."),
     ),
     "delete_key": (Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),),
@@ -224,6 +272,19 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "outbound",
             "text",
             help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
+            clears=True,
+        ),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
+            "trusted_values",
+            "texts",
+            help="Domains, addresses, account and telephone numbers that any send may carry.",
             clears=True,
         ),
         Parameter(
@@ -254,6 +315,19 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
+            "trusted_values",
+            "texts",
+            help="Domains, addresses, account and telephone numbers that any send may carry.",
+            clears=True,
+        ),
     ),
     "delete_pod": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
@@ -263,6 +337,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
         Parameter("expires_at", "moment", help="When the key expires; never by default."),
+        Parameter(
+            "origin_guard",
+            "choice",
+            help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
+            choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
         Parameter(
             "when",
             "texts",
