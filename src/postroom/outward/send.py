@@ -18,7 +18,7 @@ from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
 from postroom.outward import fill_from_message, invitations, spans
 from postroom.outward.event_changes import EventChange
-from postroom.outward.holding.carried import carried
+from postroom.outward.holding.carried import find_carried
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.send_stages import (
     ComposedMail,
@@ -39,7 +39,6 @@ from postroom.storage.database import Tx
 from postroom_mail.html import text
 from postroom_mail.mime import filenames, parsing_cost
 from postroom_mail.mime.address import Address, mailbox_of, parse_list
-from postroom_mail.screening.values import Found
 from postroom_mail.writing import compose, forward, quote
 from postroom_mail.writing.compose import Draft, DraftAttachment
 from postroom_mail.writing.content_hash import lasting_hash, read_content
@@ -90,7 +89,7 @@ async def submit_letter(
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
     allowed = limits.in_force(resources.config, caller.account_limits)
-    found = await carried_by(order, letter)
+    found = await find_carried(order, letter, is_little(order))
     submission = Submission(
         caller, order, around, letter, blob, base_url, resources.now(), is_remembered, allowed, found
     )
@@ -182,12 +181,6 @@ async def accept(resources: Resources, submission: Submission) -> SendAnswer:
     except Unjudged:
         GUARDED.note(submission.around.inbox.id, submission.now)
         return await resources.db.write_together(submit, await judged(submission))
-
-
-async def carried_by(order: Order, letter: ComposedMail) -> Found:
-    if is_little(order):
-        return carried(order, letter)
-    return await pools.COMPOSING.run(carried, order, letter)
 
 
 async def judged(submission: Submission) -> Submission:

@@ -3,12 +3,20 @@
 from collections.abc import Iterable
 
 from postroom.outward.send_stages import ComposedMail, Order
+from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
 from postroom_mail.screening import values
 from postroom_mail.screening.disguises import unzipped
 from postroom_mail.screening.values import Found
 
 FILE_CHARACTERS = 1_000_000  # of all files of a send that are looked through
+
+
+async def find_carried(order: Order, letter: ComposedMail, is_little: bool) -> Found:
+    """Return what it carries; in a thread, unless that takes no longer than the way there."""
+    if is_little:
+        return carried(order, letter)
+    return await pools.COMPOSING.run(carried, order, letter)
 
 
 def carried(order: Order, letter: ComposedMail) -> Found:
