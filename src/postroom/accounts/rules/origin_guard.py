@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from postroom.errors import BadRequest
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.storage.database import Tx
 from postroom_mail.screening import values
 from postroom_mail.screening.values import Value
@@ -15,7 +16,6 @@ OFF, MARK, HOLD, REFUSE = "off", "mark", "hold", "refuse"
 STEPS = (OFF, MARK, HOLD, REFUSE)  # the strictest last
 ORIGIN = "origin"  # the reason of a hold
 TRUSTED_LIMIT = 200
-TRUSTED_CHARACTERS = 320
 
 GuardStep = Annotated[
     Literal["off", "mark", "hold", "refuse"],
@@ -25,7 +25,7 @@ GuardStep = Annotated[
     ),
 ]
 TrustedValues = Annotated[
-    list[Annotated[str, Meta(max_length=TRUSTED_CHARACTERS)]],
+    list[Annotated[str, Meta(max_length=ADDRESS_CHARACTERS)]],
     Meta(
         max_length=TRUSTED_LIMIT,
         description="Domains, addresses, account and telephone numbers that any send may carry.",
