@@ -77,7 +77,7 @@ def create_alias(tx: Tx, caller: Caller, inbox_id: str, body: NewAlias, config: 
 
 
 def require_name(tx: Tx, caller: Caller, name: str, host: str, config: Config) -> None:
-    """The name of an inbox; a reserved one as for an inbox with allowReserved."""
+    """Raise unless an inbox may have the name; a reserved one as with allowReserved."""
     inboxes.require_mailbox_name(name, "address")
     if name in inboxes.RESERVED_NAMES and not may_take_reserved(tx, caller, host, config):
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.", field="address")
@@ -149,7 +149,7 @@ def with_others(
 
 
 def require_own_domain(tx: Tx, caller: Caller, inbox: Inbox, field: str, config: Config) -> ServedDomain:
-    """The server's own domain belongs to the operator's account."""
+    """Return the domain of the inbox, or raise if it is not the account's. The operator owns the server's."""
     host = inbox.address.rpartition("@")[2]
     zone = domains.find_zone(tx, host, config.domain)
     is_operators = caller.scope.is_account and accounts.is_first(tx, caller.account_id)

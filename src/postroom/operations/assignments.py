@@ -27,14 +27,14 @@ ME, NOBODY = "me", "none"
 
 
 def wanted(tx: Tx, caller: Caller, assignee: str | None, state: str | None) -> Work:
-    """What a list or a search asks for."""
+    """Return the filters of a list or a search."""
     of_state = None if state is None else thread_states.NAMES.get(state)
     awaiting = state if state is not None and of_state is None else None
     return Work(of_state, None if assignee is None else find_assignee(tx, caller, assignee), awaiting)
 
 
 def find_assignee(tx: Tx, caller: Caller, asked: str, field: str = "assignee") -> str:
-    """The id of a user; empty for nobody. An unknown one has no threads."""
+    """Return the id of a user, or "" for nobody. An unknown user has no threads."""
     if asked == NOBODY:
         return ""
     if asked != ME:
@@ -46,7 +46,7 @@ def find_assignee(tx: Tx, caller: Caller, asked: str, field: str = "assignee") -
 
 
 def with_assignees(tx: Tx, caller: Caller, asked: Query) -> Query:
-    """A search in which each `assignee:` names an id, or nobody."""
+    """Return the search with each `assignee:` replaced by an id, or by nobody."""
     groups = tuple(tuple(_with_assignee(tx, caller, each) for each in group) for group in asked.filters)
     return replace(asked, filters=groups)
 
@@ -68,7 +68,7 @@ def change(
     is_done: bool | UnsetType,
     now: int,
 ) -> Thread:
-    """What is UNSET stays. A thread is open, snoozed or done: each ends the others."""
+    """Change assignee and state; UNSET keeps them. Open, snoozed and done exclude each other."""
     if is_done is True and snoozed_until:
         raise BadRequest("A thread is snoozed or done, not both: send one of them.", field="isDone")
     if assignee_id is not UNSET and assignee_id != thread.assignee_id:

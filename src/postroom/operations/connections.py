@@ -244,7 +244,7 @@ def given(**values: object) -> dict[str, Any]:
 
 
 def post_url(base_url: str, provider: str, token: str) -> str:
-    """Mailgun posts a mail as it is only to a URL that ends in `mime`."""
+    """Return the URL to post to. Mailgun posts the raw email only to a URL that ends in `mime`."""
     return f"{base_url}{connections.POSTS_PATH}{token}{'/mime' if provider == 'mailgun' else ''}"
 
 
@@ -271,7 +271,7 @@ def require_usable_key(provider: str, key: str | None) -> None:
 
 
 def find_place(tx: Tx, scope: Scope, body: NewConnection) -> Scope:
-    """The inbox or the pod that its mail is for; without either, the whole scope of the key."""
+    """Return the scope that its email goes to: an inbox, a pod, or that of the key."""
     if body.inbox_id is None:
         return Scope(scope.account_id, pods.choose(tx, scope, body.pod_id) if body.pod_id else scope.pod_id)
     found = inboxes.narrow(tx, scope, body.inbox_id, body.pod_id)
@@ -335,7 +335,7 @@ def plain(value: Struct | UnsetType | None) -> object:
 
 
 def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:
-    """UNSET keeps a value, None removes it."""
+    """Return the settings with the change: UNSET keeps a value, None removes it."""
     named = {name: value for name, value in changes.items() if value is not UNSET}
     return {name: value for name, value in {**stored, **named}.items() if value is not None}
 

@@ -196,7 +196,7 @@ def change_domain(
 
 
 def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now: int) -> None:
-    """Only for a verified domain: else it would slow somebody else's. Waiting mail is sent when it ends."""
+    """Start or end the warm-up of a verified domain. Email that waits is sent when it ends."""
     if domain.verified_at is None:
         raise BadRequest("Verify the domain first.", field="warmUp")
     if is_on and warm_ups.begin(tx, domain.account_id, domain.name, now):
@@ -208,7 +208,7 @@ def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now
 
 
 def require_rotatable(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
-    """Also checked before new keys are made, as that keeps a core busy for a moment."""
+    """Raise unless the keys may be rotated. Checked before new keys are made, since that is slow."""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)

@@ -195,7 +195,7 @@ def get_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
 
 
 def read_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
-    """Includes the bytes of files that are stored in their rows."""
+    """Return the draft with the bytes of files that are stored in their rows."""
     draft = drafts.get(tx, caller.scope, draft_id)
     return WholeDraft(draft, drafts.read_files(tx, draft.id))
 
@@ -209,7 +209,7 @@ def change_draft(
     files: Sequence[KeptFile],
     now: int,
 ) -> tuple[WholeDraft, list[str]]:
-    """Also returns the blobs that are no longer needed."""
+    """Change a draft; return it and the blobs that are no longer needed."""
     draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     require_named(tx, caller.account_id, draft.inbox_id, edit.given)
     drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
@@ -226,7 +226,7 @@ def change_draft(
 
 
 def delete_draft(tx: Tx, caller: Caller, draft_id: str, version: int | None, now: int) -> list[str]:
-    """Returns the blobs that are no longer needed. A draft changed since that version is not deleted."""
+    """Delete a draft unless it changed since that version; return the blobs that are no longer needed."""
     return drafts.remove(tx, drafts.get_for_change(tx, caller.scope, draft_id, now, version).id)
 
 
@@ -241,13 +241,13 @@ def add_draft_files(
 def delete_draft_file(
     tx: Tx, caller: Caller, draft_id: str, version: int | None, filename: str, now: int
 ) -> list[str]:
-    """Returns the blobs that are no longer needed."""
+    """Delete a file of a draft; return the blobs that are no longer needed."""
     draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     return drafts.remove_file(tx, draft.id, filename)
 
 
 def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, now: int) -> None:
-    """At that time it is sent by itself; None cancels that. Scheduling needs the permission to send."""
+    """Schedule a draft to be sent at a time; None cancels it. This needs the permission to send."""
     due_at = None if send_at is None else parse_moment(send_at)
     if due_at is not None:
         require_word(caller.words, "draft_send")
@@ -258,7 +258,7 @@ def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, n
 
 
 def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
-    """The thread and the messages that a draft names must be of its inbox."""
+    """Raise unless the thread and the messages that a draft names are of its inbox."""
     here = Scope(account_id, None, inbox_id)
     if given.get("threadId") is not None:
         threads.get(tx, here, given["threadId"])
@@ -268,7 +268,7 @@ def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
 
 
 def follow_clock(tx: Tx, draft: KeptDraft, given: Given) -> None:
-    """A scheduled draft is sent at its new time, and is no longer scheduled if it has none."""
+    """Move the sending of a scheduled draft to its new time, or cancel it if there is none."""
     if draft.due_for is not None and "sendAt" in given:
         moment = given["sendAt"]
         drafts.put_on_clock(tx, draft.id, None if moment is None else parse_moment(moment), draft.due_for)
@@ -297,7 +297,7 @@ def whole(tx: Tx, draft: KeptDraft) -> WholeDraft:
 
 
 def read_fields(body: DraftBody) -> dict[str, Any]:
-    """The given fields, by their names in the interface and validated; None clears a field."""
+    """Return the given fields, validated, by their names in the API; None clears a field."""
     given: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(body, attachments=UNSET))
     for name in ("version", "clientId"):
         given.pop(name, None)
@@ -319,7 +319,7 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
 
 
 def to_send_body(draft: KeptDraft) -> send_fields.SendBody:
-    """Raises an error that names a missing field. The files of the draft are not in it."""
+    """Return the draft as a send, without its files. Raise an error that names a missing field."""
     try:
         return msgspec.json.decode(draft.fields, type=send_fields.SendBody)
     except msgspec.ValidationError as error:

@@ -71,7 +71,7 @@ class EventQuery(Struct, frozen=True):
     ] = ""
 
     def wanted(self, scope: Scope) -> EventChoice | None:
-        """None if its filters exclude everything."""
+        """Return the wanted events, or None if the filters exclude everything."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
         named = self._named_inboxes()
@@ -81,7 +81,7 @@ class EventQuery(Struct, frozen=True):
         return EventChoice(scope, named, types)
 
     def _named_inboxes(self) -> frozenset[str]:
-        """Refuses an empty list: it would mean all inboxes."""
+        """Return the named inboxes. Raise for an empty list, which would mean all inboxes."""
         if self.inbox_ids is None:
             return frozenset()
         named = frozenset(self.inbox_ids.split(",")) - {""}
@@ -117,7 +117,7 @@ def next_after(tx: Tx, wanted: EventChoice | None, position: int, query: EventQu
 
 
 def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoice | None:
-    """None if nothing can be found, as in an unknown pod."""
+    """Return the narrower filter, or None if nothing can match, as in an unknown pod."""
     if wanted is None or pod_id is None:
         return wanted
     scope = inboxes.narrow(tx, wanted.scope, None, pod_id)

@@ -88,7 +88,7 @@ def create_download_link(
 
 
 def take_download(tx: Tx, link: FileLink) -> Attachment:
-    """Uses the link up, even if the client leaves early."""
+    """Take a download from its link, which then ends, even if the client leaves early."""
     messages.require_visible(tx, link.message_id or "")
     file_links.use_up(tx, link)
     return attachments.require_clean(attachments.get(tx, link.message_id or "", link.filename))

@@ -57,7 +57,7 @@ def delete_follow_up(tx: Tx, caller: Caller, thread_id: str, follow_up_id: str, 
 def expect_answer(
     tx: Tx, caller: Caller, thread: Thread, given: str | ReplyWithin | None, now: int
 ) -> Thread:
-    """From now on; None ends it, and cancels the follow-ups."""
+    """Expect an answer until a time; None ends this and cancels the follow-ups."""
     expects = read_expectation(given)
     before = {"expectReplyBy": iso(thread.awaiting_until)}
     if expects is None:

@@ -263,7 +263,7 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLim
 def change_metadata(
     stored: str | None, asked: Mapping[str, inboxes.MetadataValue | None] | None
 ) -> str | None:
-    """Returns the stored form. Keys not given stay, None removes one; None for all clears everything."""
+    """Return the metadata to store. Omitted keys stay, None removes one; None for all clears everything."""
     if asked is None:
         return None
     changed = {
@@ -298,7 +298,7 @@ def _is_short(text: str) -> bool:
 def change_webhook(
     tx: Tx, inbox: inboxes.Inbox, url: str | None, now: int
 ) -> tuple[inboxes.Inbox, str | UnsetType]:
-    """Returns the inbox, and the secret of its webhook if one was created."""
+    """Change the webhook of an inbox; return the inbox, and the secret if one was created."""
     changed = inboxes.set_webhook_url(tx, inbox, url)
     if url is None:
         webhooks.remove(tx, inbox.id)

@@ -163,7 +163,7 @@ def create_api_key(tx: Tx, caller: Caller, body: NewScopedKey, config: Config, n
 
 
 def scope_of(tx: Tx, caller: Caller, body: NewScopedKey) -> Scope:
-    """An unknown pod or inbox is refused: a key must never see more than was asked for."""
+    """Return the scope of a new key. Raise for an unknown pod or inbox, rather than widen the scope."""
     pod = inboxes.narrow(tx, Scope(caller.account_id), None, body.pod_id)
     if pod is None:
         raise BadRequest("podId is not a pod of this account.", field="podId")

@@ -203,7 +203,7 @@ class LabelChange(Struct, rename="camel", frozen=True):
 
 
 def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange, now: int) -> None:
-    """Of some messages of an inbox, not of their whole threads; a label both added and removed is removed."""
+    """Change labels of single messages, not of their threads. A label both added and removed is removed."""
     by_thread: dict[str, list[str]] = {}
     found = [each for each in messages.list_outlines(tx, message_ids) if each.inbox_id == inbox.id]
     if body.is_trashed is not None:

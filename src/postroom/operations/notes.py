@@ -79,13 +79,13 @@ def delete_note(tx: Tx, caller: Caller, thread_id: str, note_id: str, now: int) 
 
 
 def may_note(caller: Caller) -> bool:
-    """An agent with a key of one inbox, or let in by OAuth, sees notes only if its key says so."""
+    """Return whether the caller sees notes. Keys of one inbox or from OAuth need a permission for it."""
     is_for_an_agent = caller.inbox_id is not None or caller.resource is not None
     return {READ, DRAFT} <= caller.permissions and (not is_for_an_agent or NOTES in caller.permissions)
 
 
 def require_may_note(caller: Caller) -> None:
-    """Checked before any row is read."""
+    """Raise unless the caller may see notes. Checked before any row is read."""
     if not may_note(caller):
         raise Forbidden(
             "Notes need the permissions read and draft, and notes for a key of one inbox or an OAuth program."

@@ -29,7 +29,7 @@ class AccountChange(Struct, frozen=True):
 
 
 def by_command(tx: Tx) -> Caller:
-    """The caller of a command on the server's machine. The first account is the operator's own."""
+    """Return the caller of a command on the server's machine. The first account is the operator's own."""
     first = accounts.find_first(tx)
     if first is None:
         return Caller("", "", "", "free", Scope(""), is_operator=True)
@@ -37,7 +37,11 @@ def by_command(tx: Tx) -> Caller:
 
 
 def is_operator(tx: Tx, caller: Caller) -> bool:
-    """Signed in by a link made on the server's machine, or an owner or managing key of the first account."""
+    """Return whether the caller is the operator.
+
+    That is who signed in by a link made on the server's machine, and owners and managing keys of the first
+    account.
+    """
     if caller.is_operator:
         return True
     is_managing = caller.scope.is_account and MANAGE in caller.permissions
@@ -50,7 +54,7 @@ def require_operator(tx: Tx, caller: Caller) -> None:
 
 
 def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, target: str = "") -> None:
-    """Records it in the log of the account concerned, with the person who did it."""
+    """Record an act of the operator in the audit log of the account, with the user who did it."""
     audit.record_by(tx, caller, action, target or account_id, now, within=Scope(account_id))
 
 
@@ -84,7 +88,7 @@ def change_account(tx: Tx, caller: Caller, account_id: str, change: AccountChang
 def change_limits(
     tx: Tx, caller: Caller, account_id: str, asked: Mapping[str, int | None], now: int
 ) -> Account:
-    """None: the server's limit applies again. Limits not given stay."""
+    """Change limits of an account: None restores the server's limit, omitted ones stay."""
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
     if not asked:
@@ -96,7 +100,7 @@ def change_limits(
 
 
 def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int) -> str:
-    """Typing its name confirms it. The account is closed at once; upkeep removes its mail."""
+    """Delete an account, confirmed by its name. It is closed at once; upkeep removes its email."""
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
     if typed.strip() != account.name.strip():
@@ -108,7 +112,7 @@ def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int
 
 
 def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, is_operator: bool, now: int) -> None:
-    """The link signs in to the account once, with or without the operator's pages."""
+    """Create a link that signs in to the account once, with or without the operator's pages."""
     require_operator(tx, caller)
     sessions.add_link(tx, accounts.get(tx, account_id).id, is_operator, token, now)
     record(tx, caller, "login_link.created", account_id, now)
@@ -117,7 +121,7 @@ def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, is_opera
 def add_login_link_of_user(
     tx: Tx, caller: Caller, account_id: str, address: str, token: str, now: int
 ) -> None:
-    """For a user who has no other way to sign in."""
+    """Create a sign-in link for a user who has no other way to sign in."""
     require_operator(tx, caller)
     user = users.find_by_email(tx, account_id, users.require_email(address))
     if user is None:
@@ -127,7 +131,7 @@ def add_login_link_of_user(
 
 
 def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, now: int) -> Key:
-    """A key of the whole account, which has none of its keys as its maker."""
+    """Create a key of the whole account; no other key is recorded as its creator."""
     require_operator(tx, caller)
     accounts.lock(tx, account_id)
     keys.require_room(tx, Scope(account_id))
@@ -137,7 +141,7 @@ def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, n
 
 
 def revoke_key(tx: Tx, caller: Caller, account_id: str, key_id: str, now: int) -> None:
-    """Even the last managing key: the operator can create another."""
+    """Revoke a key, even the last managing one: the operator can create another."""
     require_operator(tx, caller)
     accounts.lock(tx, account_id)
     key_verbs.end(tx, caller, keys.get(tx, account_id, key_id), now)

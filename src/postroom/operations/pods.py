@@ -154,7 +154,7 @@ def decode_searches(stored: str) -> list[SavedSearch]:
 
 
 def encode_searches(wanted: list[SavedSearch]) -> str:
-    """Refuses queries that cannot be parsed, as each is later run as stored; names are unique."""
+    """Return saved searches to store. Raise for a query that cannot be parsed, or a name given twice."""
     for each in wanted:
         message_search.parse(each.q, "savedSearches")
     if len({each.name for each in wanted}) < len(wanted):

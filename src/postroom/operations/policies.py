@@ -165,7 +165,7 @@ def add_policy_rule(tx: Tx, caller: Caller, within: Scope, body: NewRule, now: i
 
 
 def require_may_trust(caller: Caller, types: Sequence[str]) -> None:
-    """Trust weakens approval rules of every level: only for keys of the account without rules or limits."""
+    """Raise unless the key may trust: an account key without rules or limits. Trust weakens approval."""
     if policy.TRUST in types:
         if not caller.scope.is_account:
             raise Forbidden("Rules of type trust are for keys of the whole account.")

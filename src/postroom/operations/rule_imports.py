@@ -79,7 +79,7 @@ def import_rules(tx: Tx, caller: Caller, within: Scope, body: RuleFile, now: int
 
 
 def read_gmail(content: str) -> list[ForeignRule]:
-    """The entries of an Atom feed, each with properties."""
+    """Return the filters of Gmail's export: entries of an Atom feed with properties."""
     try:
         feed = fromstring(content.encode())
     except (ParseError, DefusedXmlException, ValueError, UnicodeError):
@@ -111,7 +111,7 @@ def _of_gmail(number: int, given: dict[str, str]) -> ForeignRule:
 
 
 def _any(field: str, value: str) -> str:
-    """`a OR b`, as Gmail writes several addresses."""
+    """Return a search for `a OR b`, as Gmail writes several addresses."""
     return " OR ".join(
         f"{field}{_quoted(each)}" for each in re.split(r" OR |\|", value.strip("(){} ")) if each
     )
@@ -122,7 +122,7 @@ def _quoted(value: str) -> str:
 
 
 def read_thunderbird(content: str) -> list[ForeignRule]:
-    """Lines of names and values; each `name` begins a rule."""
+    """Return the rules of Thunderbird's file: lines of names and values; each `name` begins a rule."""
     lines = [match for line in content.splitlines() if (match := _LINE.fullmatch(line.strip()))]
     if not lines:
         raise BadRequest("content is not a msgFilterRules.dat of Thunderbird.", field="content")
@@ -163,7 +163,7 @@ def _term(field: str, how: str, value: str) -> str | None:
 
 
 def _actions(group: Sequence[tuple[str, str]]) -> Iterator[RuleAction]:
-    """A folder is a label; moving into it also takes the thread out of the open ones."""
+    """Return the actions of a rule. A folder becomes a label; moving into it also archives the thread."""
     for number, (key, value) in enumerate(group):
         if key != "action":
             continue

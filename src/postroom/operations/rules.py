@@ -194,7 +194,7 @@ def _show(tx: Tx, rule_id: str) -> MailRule:
 
 
 def get_of(tx: Tx, caller: Caller, rule_id: str) -> rules.Rule:
-    """A rule of the account is out of reach for a key of a pod, and a foreign one for all."""
+    """Return a rule in the caller's scope. Keys of a pod do not find rules of the account."""
     rule = rules.get(tx, caller.account_id, rule_id)
     place = scope_of(rule)
     if place.inbox_id is not None:
@@ -208,7 +208,7 @@ def get_of(tx: Tx, caller: Caller, rule_id: str) -> rules.Rule:
 
 
 def require_valid(tx: Tx, caller: Caller, within: Scope, query: str, actions: Sequence[RuleAction]) -> None:
-    """Names the first field that is wrong. A rule does nothing that its maker may not do."""
+    """Raise an error that names the first invalid field. A rule may do only what its creator may."""
     asked = message_search.parse(query, "query")
     if any(each.name == "assignee" for group in asked.filters for each in group):
         raise BadRequest("assignee: has no meaning for email that has just come in.", field="query")

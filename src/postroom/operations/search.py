@@ -58,7 +58,7 @@ def search_messages(
     links: Links,
     is_over: Callable[[], bool],
 ) -> SearchPage:
-    """A page of what matches `asked`, which is `query.q` once it was parsed."""
+    """Return a page of the messages that match `asked`, the parsed `query.q`."""
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
     if scope is None:
         return SearchPage([], None)

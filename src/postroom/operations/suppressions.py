@@ -55,7 +55,7 @@ def add_suppression(tx: Tx, caller: Caller, body: NewSuppression, now: int) -> S
 
 
 def add_suppressions(tx: Tx, caller: Caller, addresses: Sequence[str], now: int) -> None:
-    """The addresses of a file, or a part of them."""
+    """Add the addresses of a file, or some of them."""
     for address in addresses:
         suppressions.add(tx, caller.account_id, address, suppressions.MANUAL, now)
     audit.record_by(tx, caller, "suppression.added", f"{len(addresses)} addresses of a file", now)

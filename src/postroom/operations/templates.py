@@ -189,7 +189,7 @@ def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
 
 
 def require_valid(name: str, content: TemplateText) -> None:
-    """The same limits as the types of a body have, for one that a page made."""
+    """Raise for a template from a page that breaks the limits of the request's type."""
     names.require_given(name, "name")
     for field, text, most in (
         ("subject", content.subject, limits.SUBJECT_CHARACTERS),

@@ -113,7 +113,7 @@ class ThreadChange(Struct, frozen=True):
 
     @property
     def flag(self) -> bool | None:
-        """None if only other things are changed: the flag stays."""
+        """Return the new read flag, or None if the change leaves it."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
         if flag is not UNSET:
             return flag
@@ -309,7 +309,7 @@ def find_canary(tx: Tx, inbox_id: str) -> str | UnsetType:
 
 
 def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:
-    """Returns blobs no longer needed, and whether the thread is deleted: a long one takes several calls."""
+    """Delete some messages of a thread. Return blobs no longer needed and whether all are deleted."""
     thread = threads.get(tx, caller.scope, thread_id)
     blobs, is_gone = deletion.remove_some_of_thread(tx, caller.scope, thread.id, now)
     if is_gone:

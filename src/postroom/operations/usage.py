@@ -39,7 +39,7 @@ class UsageQuery(Struct, frozen=True):
     pod_id: PodFilter | None = field(default=None, name="podId")
 
     def days(self, now: int) -> tuple[int, int]:
-        """Numbers of the first and the last day; by default the last 30 days."""
+        """Return the numbers of the first and the last day; by default the last 30 days."""
         last = now // clock.DAY if self.last is None else _day(self.last, "to")
         first = last - USAGE_DAYS + 1 if self.first is None else _day(self.first, "from")
         if not 0 <= last - first < USAGE_MAX_DAYS:

@@ -175,7 +175,7 @@ def require_secret(secret: str | None) -> str | None:
 
 
 def activate(tx: Tx, place: Scope, webhook_id: str) -> None:
-    """Its endpoint has agreed to get events."""
+    """Activate a webhook whose endpoint has agreed to get events."""
     webhook = get_of(tx, place, webhook_id)
     webhook_list.put(tx, replace(webhook, enabled=True, disabled_reason=None, failing_since=None))
 
@@ -195,14 +195,14 @@ def require_pods(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
 
 
 def pods_of(place: Scope, inbox_ids: Sequence[str], asked: tuple[str, ...]) -> tuple[str, ...]:
-    """A webhook of a pod gets events of some of its inboxes, or of all."""
+    """Return the pods that a webhook is limited to; none if it names inboxes."""
     if place.is_account:
         return asked
     return () if inbox_ids or place.pod_id is None else (place.pod_id,)
 
 
 def belongs(tx: Tx, webhook: webhooks.Webhook, place: Scope) -> bool:
-    """Whether it gets events of this inbox or pod only."""
+    """Return whether the webhook gets events of this inbox or pod only."""
     if place.is_account:
         return True
     if place.inbox_id is not None:
@@ -275,7 +275,7 @@ def change_webhook(
 
 
 def unhidden(given: dict[str, str], there: Mapping[str, str]) -> dict[str, str]:
-    """A value that is shown as *** and comes back as *** stays unchanged."""
+    """Return the headers to store: a value shown as *** that comes back as *** stays unchanged."""
     return {name: there.get(name, value) if value == HIDDEN else value for name, value in given.items()}
 
 

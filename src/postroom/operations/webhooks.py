@@ -196,7 +196,7 @@ def retry_webhook_delivery(tx: Tx, caller: Caller, delivery_id: str, now: int) -
 
 
 def retry_some_failed(tx: Tx, caller: Caller, since: int, now: int) -> int:
-    """Returns how many were sent again, 0 when none is left: a long log takes several transactions."""
+    """Retry some failed deliveries. Return how many, 0 when none is left: a long log takes several calls."""
     count = webhook_log.send_failed_again(tx, caller.account_id, since, now)
     if count:
         audit.record_by(tx, caller, "webhook.sent_again", caller.account_id, now, after={"deliveries": count})
@@ -205,7 +205,7 @@ def retry_some_failed(tx: Tx, caller: Caller, since: int, now: int) -> int:
 
 
 def replay_event(tx: Tx, caller: Caller, event: event_log.Event, owner: str, now: int) -> str:
-    """Posts it to a webhook of the account, even if disabled or not for this kind; returns its URL."""
+    """Post an event to a webhook, also to one that is disabled or for other events. Return its URL."""
     webhook = webhooks.get(tx, owner)
     if webhook.account_id != caller.account_id:
         raise NotFound("No webhook is set.")

@@ -13,5 +13,5 @@ def write_reply(tx: Tx, caller: Caller, thread_id: str, person: str, name: str, 
 
 
 def stop_writing(tx: Tx, caller: Caller, thread_id: str, person: str, now: int) -> None:
-    """The reply is sent."""
+    """Record that the reply is sent, so that nobody else sees it as being written."""
     writers.remove(tx, threads.get(tx, caller.scope, thread_id).id, person)

@@ -136,7 +136,7 @@ def first_of_each(spans: list[tuple[InboxCalendar, EventSpan]]) -> list[tuple[In
 
 
 def read_range(since: str | None, until: str | None, days: int, now: int) -> tuple[int, int]:
-    """By default from now on, for a month."""
+    """Return the range that is asked for; by default a month from now."""
     first = read_asked(since, "from")
     first = now if first is None else first
     last = read_asked(until, "until")

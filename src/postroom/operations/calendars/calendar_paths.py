@@ -31,7 +31,7 @@ class Described(Struct, frozen=True):
 
 
 def make(tx: Tx, caller: Caller, inbox_id: str, path_name: str, given: Described, now: int) -> InboxCalendar:
-    """Makes a calendar at a path of its own, once."""
+    """Create a calendar at the path that a CalDAV client chose, once."""
     inbox_calendars.lock_defaults(tx, {inbox_id})
     if inbox_calendars.find_of_path(tx, inbox_id, path_name) is not None:
         reason = "There is a calendar at this path already."
@@ -43,7 +43,7 @@ def make(tx: Tx, caller: Caller, inbox_id: str, path_name: str, given: Described
 
 
 def describe(tx: Tx, caller: Caller, calendar_id: str, given: Described, now: int) -> InboxCalendar:
-    """Changes all of it or nothing."""
+    """Change the properties of a calendar, all or none."""
     if given.name is not None or given.time_zone is not None:
         body = CalendarChange(name=given.name or UNSET, time_zone=given.time_zone or UNSET)
         calendars.change_calendar(tx, caller, calendar_id, body, now)

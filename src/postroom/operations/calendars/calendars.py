@@ -168,7 +168,7 @@ def changed(calendar: InboxCalendar, body: CalendarChange) -> InboxCalendar:
 
 
 def with_source(calendar: InboxCalendar, url: str | None, now: int) -> InboxCalendar:
-    """The default calendar follows no feed: its events are those of the inbox."""
+    """Return the calendar with its feed. The default calendar has none: it holds the inbox's own events."""
     if url is not None and calendar.is_default:
         raise BadRequest("The default calendar follows no feed. Create another calendar.", field="sourceUrl")
     return replace(calendar, source_url=url, source_due_at=None if url is None else now, source_error=None)

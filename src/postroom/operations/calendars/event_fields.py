@@ -132,7 +132,7 @@ def to_series(body: NewCalendarEvent, calendar: InboxCalendar, organizer: str, u
 def changed_fields(
     body: CalendarEventChange, part: EventPart, calendar: InboxCalendar, organizer: str
 ) -> dict[str, Any]:
-    """The fields of the part that the change names, with a start and an end that belong together."""
+    """Return the changed fields, with a start and an end that fit each other."""
     require_lines(*(each for each in (body.summary, body.location, body.url) if each is not UNSET))
     names = ("summary", "description", "location", "url", "status", "transparency")
     fields = {name: given for name in names if (given := getattr(body, name)) is not UNSET}
@@ -149,7 +149,7 @@ def changed_fields(
 
 
 def changed_time(body: CalendarEventChange, part: EventPart, calendar: InboxCalendar) -> dict[str, Any]:
-    """A start alone moves it; an end alone makes it longer or shorter."""
+    """Return the new time. A start alone moves the event; an end alone changes its length."""
     zone = part.zone or calendar.time_zone if body.time_zone is UNSET else body.time_zone
     start = part.start if body.start is UNSET else body.start
     if body.end is UNSET:
@@ -160,7 +160,7 @@ def changed_time(body: CalendarEventChange, part: EventPart, calendar: InboxCale
 
 
 def read_time(start: str, end: str, zone: str, is_moved: bool = False) -> tuple[str, int, str]:
-    """The local start, how long it takes, and its zone."""
+    """Return the local start, the length and the time zone."""
     require_zone(zone)
     begin, finish = _moment("start", start, zone), _moment("end", end, zone)
     if isinstance(begin, datetime) != isinstance(finish, datetime):

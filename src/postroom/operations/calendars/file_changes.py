@@ -65,7 +65,7 @@ class ClientFile(Struct, frozen=True):
 
 
 async def put_file(asker: Asker, target: EventTarget, file: ClientFile) -> None:
-    """Stores a new event, or a change of one; `target.event` is the one of this file name."""
+    """Store a new event, or change the one that has this file name (`target.event`)."""
     require_possible(file.series)
     known = target.event
     if known is None:
@@ -89,7 +89,7 @@ def find_same(tx: Tx, calendar_id: str, uid: str) -> CalendarEvent | None:
 
 
 def require_possible(series: Series) -> None:
-    """What REST refuses is refused here: years, people, texts."""
+    """Raise for what REST refuses too: years, attendees, texts."""
     for part in parts_of(series):
         if not FIRST_YEAR <= part.local.year <= LAST_YEAR:
             reason = f"DTSTART must be between the years {FIRST_YEAR} and {LAST_YEAR}."
@@ -124,7 +124,7 @@ def is_of_another(series: Series, target: EventTarget) -> bool:
 
 
 def request_of(target: EventTarget, file: ClientFile) -> ChangeRequest:
-    """The same for the same bytes at the same version: a repeated request sends nothing again."""
+    """Return the request, the same for the same bytes and version: a repeated one sends nothing again."""
     version = 0 if target.event is None else target.event.version
     digest = hashlib.sha256(file.content).hexdigest()
     named = f"caldav {target.calendar.id} {file.series.uid} {version} {digest}"
@@ -162,7 +162,7 @@ async def put_own(asker: Asker, target: EventTarget, file: ClientFile) -> None:
 
 
 def organized(series: Series, target: EventTarget) -> Series:
-    """With this inbox as the organizer, a new sequence, and the answers that are known here."""
+    """Return the event with this inbox as organizer, a new sequence and the known answers."""
     known = None if target.event is None else target.event.series
     sequence = series.part.sequence if known is None else max(known.part.sequence + 1, series.part.sequence)
     answers = {} if known is None else {each.address.lower(): each for each in known.part.attendees}
@@ -180,7 +180,7 @@ def organized(series: Series, target: EventTarget) -> Series:
 
 
 def answered(given: Attendee, known: Attendee | None, target: EventTarget) -> Attendee:
-    """Only attendees answer: a client does not say for them that they come."""
+    """Return the attendee with the answer stored here: a client does not answer for others."""
     if given.address.lower() in target.inbox.own_addresses:
         return given
     status = NEEDS_ACTION if known is None else known.participation_status
@@ -192,13 +192,13 @@ def replace_status(attendee: Attendee, status: str) -> Attendee:
 
 
 def as_file(series: Series) -> Series:
-    """As a client reads it, which then gives it back: so its own change is told from our writing."""
+    """Return the event as read from a file of ours, so that formatting is not taken for a change."""
     written = write_object(series, datetime(2000, 1, 1, tzinfo=UTC), {})
     return read_objects(written).series[0]
 
 
 def essentials(series: Series) -> tuple[Any, ...]:
-    """All but sequence and answers, which clients count and show as they like."""
+    """Return all fields except sequence and answers, which clients set as they like."""
     overrides = sorted((each.recurrence_id, _essential(each.part)) for each in series.overrides)
     return _essential(series.part), sorted(series.lines), overrides, series.only
 
@@ -210,14 +210,14 @@ def _essential(part: EventPart) -> tuple[Any, ...]:
 
 
 def is_over(series: Series, now: int) -> bool:
-    """Nobody is invited to what has passed: a client may bring many years of events."""
+    """Return whether the event has ended: nobody is invited to one of the years that a client may upload."""
     return not occurrences(series, now, LATEST, 1)
 
 
 def keep_lines(
     tx: Tx, scope: Scope, known: CalendarEvent, file: CalendarFileOfClient, now: int
 ) -> CalendarEvent:
-    """Stores what only the client needs, such as alarms; nobody is told."""
+    """Store lines that only the client needs, such as alarms, without notifying anyone."""
     event = calendar_events.get(tx, scope, known.id)
     if event.version != known.version:
         raise EventChanged("This event was changed meanwhile. Read it again, and repeat the change.")
@@ -232,7 +232,7 @@ def keep_lines(
 
 
 async def answer_by_file(asker: Asker, target: EventTarget, known: CalendarEvent, file: ClientFile) -> None:
-    """An attendee changes only its own answer (RFC 6638, section 3.2.2.1); else only its alarms are kept."""
+    """Store an attendee's own answer (RFC 6638, section 3.2.2.1); of other changes keep only alarms."""
     baseline = as_file(known.series)
     if when(baseline, target) != when(file.series, target):
         reason = "Only the organizer changes this event. Change only your own answer."
@@ -262,7 +262,7 @@ def own_status(part: EventPart, target: EventTarget) -> str:
 async def answer(
     asker: Asker, target: EventTarget, known: CalendarEvent, response: str, request: ChangeRequest
 ) -> None:
-    """By email to the organizer, through the ordinary send."""
+    """Send the answer to the organizer, by an ordinary send."""
     if organizer_of(known.series) in request.untold:
         await asker.resources.db.write(
             note_answer, asker.caller.scope, asker.caller.actor, known, response, asker.resources.now()
@@ -280,7 +280,7 @@ async def answer(
 def note_answer(
     tx: Tx, scope: Scope, actor: Actor, known: CalendarEvent, response: str, now: int
 ) -> CalendarEvent:
-    """The client has told the organizer itself."""
+    """Record an answer that the client has sent to the organizer itself."""
     calendar = inbox_calendars.get(tx, scope, known.calendar_id)
     event = replace(known, own_response=response)
     event = calendar_events.put(tx, calendar, event, (), now, False)
@@ -289,7 +289,7 @@ def note_answer(
 
 
 async def store_invited(asker: Asker, target: EventTarget, file: ClientFile) -> None:
-    """An invitation that came to the client by another way, or was not proven: it answers it from here."""
+    """Store an invitation that came elsewhere or was not authenticated, and send the client's answer."""
     response = own_status(file.series.part, target)
     will_answer = response in ANSWERS and not is_over(file.series, asker.resources.now())
     event = await asker.resources.db.write(
@@ -302,7 +302,7 @@ async def store_invited(asker: Asker, target: EventTarget, file: ClientFile) -> 
 def add_invited(
     tx: Tx, asker: Asker, target: EventTarget, file: ClientFile, response: str | None
 ) -> CalendarEvent:
-    """As an import does: a file proves nothing about who invites."""
+    """Add the event as an import does: a file does not prove who invites."""
     calendar = inbox_calendars.get(tx, asker.caller.scope, target.calendar.id)
     now, stored = asker.resources.now(), file.stored
     take_file_name(tx, calendar, "", file.series.uid, stored, now)
@@ -322,7 +322,7 @@ def add_invited(
 
 
 async def remove_file(asker: Asker, target: EventTarget, is_silent: bool = False) -> None:
-    """The organizer cancels the event; an attendee declines it (RFC 6638, section 3.2.2.3)."""
+    """Cancel the event for its organizer, decline it for an attendee (RFC 6638, section 3.2.2.3)."""
     event, now = target.event, asker.resources.now()
     assert event is not None
     digest = hashlib.sha256(f"caldav removed {event.id} {event.version}".encode()).hexdigest()

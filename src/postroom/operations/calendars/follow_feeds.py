@@ -23,13 +23,13 @@ BETWEEN = HOUR
 
 
 def start_calendars(stack: AsyncExitStack, resources: Resources, fetcher: Fetcher) -> None:
-    """Starts what calendars need as time passes."""
+    """Start the loops of calendars: feeds, starts and ends of events."""
     resources.loops.run(stack, "calendars", partial(watch_calendars, resources))
     resources.loops.run(stack, "calendar feeds", partial(follow_feeds, resources, fetcher))
 
 
 async def follow_feeds(resources: Resources, fetcher: Fetcher) -> None:
-    """Runs until cancelled."""
+    """Fetch feeds when they are due, until cancelled."""
     with closing(resources.db.listen(BELL)) as subscription:
         while True:
             is_any_due = await resources.db.read(inbox_calendars.is_source_due, resources.now())
@@ -42,7 +42,7 @@ async def follow_feeds(resources: Resources, fetcher: Fetcher) -> None:
 
 
 def claim(tx: Tx, now: int) -> InboxCalendar | None:
-    """The next one that is due, which no other node takes: it is due again in an hour, whatever happens."""
+    """Claim the next due feed for this node. It is due again in an hour, whatever happens."""
     found = inbox_calendars.find_source_due(tx, now)
     if found is None or not inbox_calendars.put_off_source(tx, found, now + BETWEEN):
         return None
@@ -56,7 +56,7 @@ async def follow(resources: Resources, fetcher: Fetcher, calendar: InboxCalendar
 
 
 async def fetch(resources: Resources, fetcher: Fetcher, calendar: InboxCalendar) -> str | None:
-    """What went wrong, for people."""
+    """Fetch a feed. Return what went wrong, as a sentence, or None."""
     assert calendar.source_url is not None
     try:
         answer = await fetcher.fetch("GET", calendar.source_url, {"Accept": "text/calendar"}, b"", FEED_BYTES)

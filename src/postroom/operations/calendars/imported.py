@@ -55,7 +55,7 @@ async def read_file(content: bytes) -> CalendarObjects:
 async def store(
     resources: Resources, scope: Scope, calendar_id: str, objects: CalendarObjects, follows: bool = False
 ) -> Imported:
-    """In small transactions: the same again changes nothing, so a server that is killed goes on with it."""
+    """Store events in small transactions. A repeated import changes nothing, so it continues after a kill."""
     done = Imported()
     for part in in_parts(objects.series):
         done = done.plus(await resources.db.write(put_some, scope, calendar_id, part, resources.now()))
@@ -82,7 +82,7 @@ def put_some(tx: Tx, scope: Scope, calendar_id: str, found: list[Series], now: i
 
 
 def put_one(tx: Tx, calendar: InboxCalendar, address: str, series: Series, now: int) -> Imported:
-    """An event that mail or this server made is left as it is: a file proves nothing about it."""
+    """Store one event. Events made by email or by this server stay as they are: a file proves nothing."""
     known = calendar_events.find_of_calendar(tx, calendar.id, series.uid)
     if known is not None and (known.message_id is not None or known.series == series):
         return Imported(unchanged=1)
@@ -95,7 +95,7 @@ def put_one(tx: Tx, calendar: InboxCalendar, address: str, series: Series, now: 
 
 
 def own_response(series: Series, address: str) -> str | None:
-    """None for an event of one's own: one without people, or organized by this inbox."""
+    """Return the inbox's answer, or None for an event without attendees or organized by this inbox."""
     named = parse_list(series.part.organizer)
     organizer = mailbox_of(named[0].address) if named else ""
     if not series.part.attendees and not organizer:
@@ -108,7 +108,7 @@ def own_response(series: Series, address: str) -> str | None:
 
 
 def remove_others(tx: Tx, scope: Scope, calendar_id: str, kept: frozenset[str], now: int) -> int:
-    """Events that the feed no longer has."""
+    """Remove events that the feed no longer has."""
     gone: list[CalendarEvent] = calendar_events.list_besides(tx, calendar_id, kept)
     for event in gone:
         calendar_events.remove(tx, event, now)

@@ -72,7 +72,7 @@ class ChangeRequest(Struct, frozen=True):
 
 
 def require_may(caller: Caller, sends: bool) -> None:
-    """A key that only drafts may keep a calendar; what invites somebody is then held like any send."""
+    """Raise if the change sends email and the key may not. A draft key may: its invitations are held."""
     if sends and not caller.permissions & {"send", "draft"}:
         raise Forbidden("Inviting attendees needs the permission send or draft.")
 
@@ -95,7 +95,7 @@ def find_target(tx: Tx, scope: Scope, event_id: str) -> EventTarget:
 
 
 def with_mail(change: EventChange, mail: EventMail, inbox: Inbox, request: ChangeRequest) -> EventChange:
-    """The change with the email about it, if there is anybody to tell."""
+    """Return the change, with its email if there are attendees to notify."""
     part = part_of(mail.series, mail.only)
     return replace(change, mail=mail if told(part, inbox, request) else None)
 
@@ -108,7 +108,7 @@ def told(part: EventPart, inbox: Inbox, request: ChangeRequest) -> tuple[Address
 def uninvited(
     change: EventChange, before: Series, inbox: Inbox, request: ChangeRequest
 ) -> EventChange | None:
-    """The email to attendees whom a change removes (RFC 5546, section 3.2.2.6): to them it is cancelled."""
+    """Return the cancellation to attendees whom a change removes (RFC 5546, section 3.2.2.6)."""
     only = "" if change.mail is None else change.mail.only
     now = part_of(change.series, only)
     left = {inbox.address, *(each.address.lower() for each in now.attendees)}
@@ -133,7 +133,7 @@ def _only_with(series: Series, only: str, part: EventPart) -> Series:
 async def carry_out(
     asker: Asker, target: EventTarget, changes: Sequence[EventChange], request: ChangeRequest
 ) -> ShownCalendarEvent:
-    """All in one transaction; where attendees are told, in that of the emails. Returns the last event."""
+    """Make all changes in one transaction, with their emails. Return the last event."""
     resources, caller = asker.resources, asker.caller
     require_may(caller, any(each.mail is not None for each in changes))
     orders = list(to_orders(asker, target, changes, request))
@@ -151,7 +151,7 @@ async def carry_out(
 def to_orders(
     asker: Asker, target: EventTarget, changes: Sequence[EventChange], request: ChangeRequest
 ) -> Iterator[Order]:
-    """An email of each change that is told; the first takes the others along."""
+    """Yield an order for each change that sends email; the first carries the others."""
     telling = [each for each in changes if each.mail is not None]
     silent = tuple(each for each in changes if each.mail is None)
     for number, each in enumerate(telling):
@@ -197,7 +197,7 @@ def organizer_of(inbox: Inbox) -> str:
 
 
 def new_uid(caller: Caller, target: EventTarget, key: str | None, now: int) -> str:
-    """The same for a repeated request."""
+    """Return the UID of a new event, the same for a repeated request."""
     domain = target.inbox.address.rpartition("@")[2]
     if key is None:
         return f"{ids.new(ids.CALENDAR_EVENT, now)}@{domain}"

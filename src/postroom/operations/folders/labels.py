@@ -19,7 +19,7 @@ FOLDERS_OF_AN_INBOX = 1000
 
 
 def create_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
-    """Stores an empty label."""
+    """Create a folder: store a label without messages."""
     require(tx, caller, inbox_id, WRITING, now)
     uid_map.lock(tx, inbox_id)
     _add_folder(tx, inbox_id, name)
@@ -42,7 +42,7 @@ def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
 
 
 def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
-    """Removes the label from all its messages; they stay in their other folders."""
+    """Remove the label from all its messages; they stay in their other folders."""
     require(tx, caller, inbox_id, WRITING, now)
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:

@@ -51,7 +51,7 @@ def change_flags(
     unchanged_since: int | None,
     now: int,
 ) -> StoredFlags:
-    """`mode` is + or - to add or remove flags; without it, these flags replace all others."""
+    """Change flags: `mode` + adds, - removes; without it, the flags replace all others."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     wanted = read_flags(given)
     inboxes.lock(tx, inbox_id)
@@ -100,7 +100,7 @@ def _require_few(wanted: frozenset[str]) -> None:
 
 
 def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) -> None:
-    """A thread is read when all its received mail was seen."""
+    """Record what was seen. A thread is read when all its received messages are."""
     asked = list(seen)
     for start in range(0, len(asked), uid_map.ASKED_TOGETHER):
         part = asked[start : start + uid_map.ASKED_TOGETHER]
@@ -121,7 +121,7 @@ def copy_mails(
     config: Config,
     now: int,
 ) -> list[tuple[int, int]]:
-    """Returns pairs of UIDs: in this folder and in the target."""
+    """Copy messages; return pairs of UIDs, in this folder and in the target."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     target = require_folder(tx, inbox_id, name, is_target=True)
     inboxes.lock(tx, inbox_id)
@@ -154,7 +154,7 @@ def _require_copyable(folder: str, target: str) -> None:
 def _put_into(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
-    """Puts them into INBOX, or labels them, which puts them into the label's folder."""
+    """Put messages into INBOX, or label them, which puts them into the label's folder."""
     if target.startswith(LABEL):
         _label_all(tx, caller, inbox_id, target, mails, now)
         return
@@ -178,7 +178,7 @@ def _label_all(
 
 
 def _by_thread(tx: Tx, mails: Sequence[FolderMail]) -> dict[str, list[str]]:
-    """Sorted by thread id: whatever labels mail locks threads in this order."""
+    """Return the messages by thread, sorted by id: every change of labels locks threads in this order."""
     by_thread: dict[str, list[str]] = {}
     for message in messages.list_by_ids(tx, [mail.message_id for mail in mails]):
         by_thread.setdefault(message.thread_id, []).append(message.id)
@@ -277,7 +277,7 @@ def _teach(
 def _restore(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
-    """Moves them back to the folder they came from, or to a label."""
+    """Move messages back to the folder they came from, or to a label."""
     is_label = target.startswith(LABEL)
     if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
         raise FolderRefused("CANNOT", "It can only go back to the folder it came from.")
@@ -340,7 +340,7 @@ def _delete(tx: Tx, caller: Caller, inbox: Inbox, mail: FolderMail, now: int) ->
 def file_imported(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, document: Document, given: frozenset[str], now: int
 ) -> int:
-    """Puts a message from APPEND into its folder, with its flags. Returns its UID."""
+    """Put a message from APPEND into its folder, with its flags; return its UID."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     if folder.startswith(LABEL):
         mail = FolderMail(0, document.id, 0, frozenset())
@@ -371,7 +371,7 @@ def add_draft(
     given: frozenset[str],
     now: int,
 ) -> int:
-    """Adds a draft to the thread of the mail that it answers. Returns its UID."""
+    """Add a draft to the thread of the message that it answers; return its UID."""
     caller, inbox = require(tx, caller, inbox_id, WRITING, now)
     wanted = read_flags(given)
     thread = into_thread.resolve(tx, inbox.id, read.answers, ())
@@ -384,6 +384,6 @@ def add_draft(
 
 
 def find_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> int | None:
-    """The UID in Sent of a mail sent from here: a program that appends its own copy gets this one."""
+    """Return the UID in Sent of a message sent from here, which a client gets that appends its own copy."""
     found = messages.find_outbound(tx, inbox_id, rfc_message_id, 0) if rfc_message_id else None
     return None if found is None else views.find_uids(tx, inbox_id, SENT, [found.id]).get(found.id)

@@ -36,7 +36,7 @@ class InboxLogin(NamedTuple):
 
 
 def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> InboxLogin:
-    """By the address or id of an inbox, and a key that reaches it. A wrong name or key looks the same."""
+    """Log in with the address or id of an inbox and a key. A wrong name and a wrong key look the same."""
     caller = keys.find_caller(tx, token, now)
     by_id = inboxes.find(tx, name) if name.startswith("inb_") else None
     inbox = by_id or inboxes.find_by_address(tx, mailbox_of(name))
@@ -47,7 +47,7 @@ def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> 
 
 
 def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now: int) -> tuple[Caller, Inbox]:
-    """The caller with the key's current permissions: the login may be long ago."""
+    """Return the caller with the key's current permissions: the login may be long ago."""
     fresh = keys.find_caller_by_id(tx, caller.key_id, now)
     if fresh is None:
         raise Unauthorized("This API key is no longer valid.")
@@ -58,20 +58,20 @@ def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now:
 def find_allowed(
     tx: Tx, asked: Sequence[tuple[str, str]], either: Sequence[str], now: int
 ) -> set[tuple[str, str]]:
-    """The pairs of key and inbox in which the key still has one of the permissions and the inbox exists."""
+    """Return the pairs of key and inbox that still exist and where the key has one of the permissions."""
     allowed = keys.find_allowed(tx, sorted({key_id for key_id, _ in asked}), either, now)
     there = {inbox_id for inbox_id in {each for _, each in asked} if inboxes.find(tx, inbox_id) is not None}
     return {(key_id, inbox_id) for key_id, inbox_id in asked if key_id in allowed and inbox_id in there}
 
 
 def open_folders(tx: Tx, caller: Caller, inbox_id: str, now: int) -> int:
-    """Gives all existing mail its UIDs, once. Returns the UIDVALIDITY."""
+    """Assign UIDs to all existing messages, once; return the UIDVALIDITY."""
     require(tx, caller, inbox_id, permissions.READING, now)
     return uid_map.open_inbox(tx, inbox_id, now)
 
 
 def list_folders(tx: Tx, inbox_id: str) -> dict[str, str]:
-    """The folders with their names, the fixed ones first; a label named like one of those gets no folder."""
+    """Return the folders by name, the fixed ones first. A label named like one of them gets no folder."""
     labelled = {
         folder: escaped(shown)
         for folder, shown in views.list_labels(tx, inbox_id).items()
@@ -86,7 +86,7 @@ def find_folder(tx: Tx, inbox_id: str, name: str) -> str | None:
 
 
 def folder_of(name: str) -> str:
-    """Names are compared without case, INBOX and all others."""
+    """Return the folder of a name, compared without case."""
     folded = labels.fold(unescaped(name))
     return folded if folded in SHOWN else uid_map.of_label(folded)
 
@@ -99,7 +99,7 @@ def require_folder(tx: Tx, inbox_id: str, name: str, is_target: bool = False) ->
 
 
 def escaped(label: str) -> str:
-    """Escaped, as a slash would make folders inside folders."""
+    """Return the label escaped: a slash would make folders inside folders."""
     return label.replace("%", "%25").replace("/", "%2F")
 
 

@@ -22,7 +22,7 @@ def teach(
     base_url: str,
     now: int,
 ) -> None:
-    """Moves messages of a locked inbox, and records them as examples. What a policy stopped stays."""
+    """Move messages of a locked inbox and record them as examples. Messages stopped by a policy stay."""
     for message in told:
         require_teachable(tx, message)
     action = "message.junk" if is_junk else "message.not_junk"
@@ -37,7 +37,7 @@ def teach(
 
 
 def note(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, now: int) -> None:
-    """Records messages of a locked inbox as examples, where they are; what was sent from here is left out."""
+    """Record messages of a locked inbox as examples where they are, except sent ones."""
     told = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
     for message in told:
         moves.say(tx, message, is_junk)
@@ -60,5 +60,5 @@ def require_teachable(tx: Tx, message: Message) -> None:
 
 
 def teacher_of(caller: Caller) -> str:
-    """Who is bounded as one teacher: a person, or a key with all the keys made from it."""
+    """Return who counts as one teacher: a user, or a key with all keys made from it."""
     return caller.user_id or (caller.lineage[0] if caller.lineage else caller.key_id)

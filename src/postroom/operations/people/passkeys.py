@@ -73,7 +73,7 @@ class ShownPasskey(Struct, frozen=True):
 
 
 def relying_party(config: Config) -> RelyingParty | None:
-    """None if browsers allow no passkeys: on a page without TLS, or at a plain IP address."""
+    """Return the relying party, or None where browsers allow no passkeys: no TLS, or an IP address."""
     parts = urlsplit(config.base_url)
     host = parts.hostname or ""
     is_local = host == "localhost" or host.endswith(".localhost")
@@ -108,7 +108,7 @@ def require_user(tx: Tx, caller: Caller) -> User:
 
 
 def offer_adding(tx: Tx, caller: Caller, config: Config, now: int) -> dict[str, Any]:
-    """The options for the browser's `navigator.credentials.create`."""
+    """Return the options for the browser's `navigator.credentials.create`."""
     party, user = require_party(config), require_user(tx, caller)
     challenge = new_challenge()
     challenges.add(tx, challenges.ADD_PASSKEY, challenge, caller.session_id or "", now)
@@ -134,7 +134,7 @@ def offer_adding(tx: Tx, caller: Caller, config: Config, now: int) -> dict[str, 
 
 
 def take_adding(tx: Tx, caller: Caller, answer: Answer, now: int) -> None:
-    """The challenge must have been offered to this session."""
+    """Take a challenge that was offered to this session, or raise."""
     challenges.take(tx, challenges.ADD_PASSKEY, answer.challenge, caller.session_id or "", now)
 
 
@@ -191,7 +191,7 @@ def remove_passkey(tx: Tx, caller: Caller, passkey_id: str, now: int) -> None:
 
 
 def offer_sign_in(tx: Tx, browser: str, config: Config, now: int) -> dict[str, Any]:
-    """The options for `navigator.credentials.get`. They do not reveal who is a user here."""
+    """Return the options for `navigator.credentials.get`. They do not reveal who is a user."""
     party, challenge = require_party(config), new_challenge()
     challenges.add(tx, challenges.USE_PASSKEY, challenge, browser, now)
     return {
@@ -208,7 +208,7 @@ def take_sign_in(tx: Tx, answer: Answer, browser: str, now: int) -> None:
 
 
 def find_passkey(tx: Tx, answer: Answer) -> Passkey:
-    """The device also names the user, who must be the owner of the passkey."""
+    """Return the passkey that the device names. The user it names must own it."""
     passkey = passkeys.find_by_credential(tx, answer.credential_id)
     if passkey is None:
         raise Unauthorized("This passkey is unknown here. It may have been removed.")
@@ -218,7 +218,7 @@ def find_passkey(tx: Tx, answer: Answer) -> Passkey:
 
 
 def verify_use(answer: Answer, passkey: Passkey, party: RelyingParty) -> int:
-    """Returns the device's count of signatures. Call it in a thread."""
+    """Return the device's signature count, or raise. Call it in a thread."""
     from webauthn import verify_authentication_response
 
     try:
@@ -248,7 +248,7 @@ def use_passkey(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> User:
 
 
 def read_answer(credential: str) -> Answer:
-    """Reads only what finds its challenge and passkey; the library parses and verifies all of it later."""
+    """Read what is needed to find the challenge and the passkey; the library parses and verifies the rest."""
     if len(credential) > CREDENTIAL_CHARACTERS:
         raise Unauthorized(REFUSED)
     try:
@@ -262,7 +262,7 @@ def read_answer(credential: str) -> Answer:
 
 
 def refusal(error: Exception) -> ApiError:
-    """With the library's reason, if it gives one: it contains nothing that the browser does not know."""
+    """Return the error with the library's reason, which contains nothing that the browser does not know."""
     from webauthn.helpers.exceptions import WebAuthnException
 
     why = f" {str(error)[:200]}." if isinstance(error, WebAuthnException) else ""

@@ -37,7 +37,7 @@ def add_device(tx: Tx, caller: Caller, body: NewDevice, name: str, now: int) -> 
 
 
 def list_devices(tx: Tx, caller: Caller) -> tuple[list[PushSubscription], str]:
-    """The devices, and the server's public key, which a subscription is bound to."""
+    """Return the devices, and the server's public key that subscriptions are bound to."""
     found = [] if caller.user_id is None else push_subscriptions.list_of_user(tx, caller.user_id)
     return found, web_push.public_text(secret_values.get(tx, web_push.OWN))
 

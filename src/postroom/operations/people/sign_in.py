@@ -63,7 +63,7 @@ def begin(tx: Tx, shown: Proof, new: NewSession, browser: str, config: Config, n
 
 
 def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSession, now: int) -> None:
-    """The device's signature was verified before; the rest is as for every other way to sign in."""
+    """Sign in with a passkey whose signature was verified before."""
     user = passkeys.use_passkey(tx, passkey, sign_count, now)
     open_session(tx, by(sessions.PASSKEY, of_user(user)), new, now)
 
@@ -84,7 +84,7 @@ def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
 
 
 def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Config, now: int) -> Proved:
-    """Authenticates the person: whose session it is, and a name for it."""
+    """Authenticate the user. Return whose session it is, and a name for it."""
     if shown.invitation:
         invited = require_own_mailbox(tx, mail_links.take(tx, shown.invitation, "", now))
         return accept(tx, invited, shown.name.strip(), visitor, now)
@@ -96,7 +96,7 @@ def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Con
 
 
 def require_own_mailbox(tx: Tx, user: User) -> User:
-    """A link sent by email proves nothing where agents read: such users may be left from earlier versions."""
+    """Return the user, or raise if an agent reads that address: a link sent there proves nothing."""
     if address_uses.is_of_inbox(tx, user.account_id, user.email):
         raise Unauthorized(
             f"{user.email} is the address of an inbox of this server, where agents read. Sign in with a"
@@ -106,7 +106,7 @@ def require_own_mailbox(tx: Tx, user: User) -> User:
 
 
 def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Proved:
-    """Opening an invitation proves that the person has the address."""
+    """Accept an invitation: opening its link proves that the user has the address."""
     active = users.activate(tx, user, name)
     actor = Actor(USER, active.id, active.name or active.email)
     within = Scope(active.account_id)
@@ -164,7 +164,7 @@ def prove_by_key(tx: Tx, shown: Proof, now: int) -> Proved:
 
 
 def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
-    """For the page of a link; does not use the link up."""
+    """Return what the page of a link shows, without using the link."""
     if shown.invitation or shown.mail:
         link = mail_links.find(tx, shown.invitation or shown.mail, now)
         return Offer(user=None if link is None else link.user)
@@ -177,7 +177,7 @@ def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
 
 
 def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
-    """Sets the pod of the session, for users with several pods."""
+    """Set the pod of the session, for users with several pods."""
     user = users.find(tx, caller.user_id or "")
     if caller.session_id is None or user is None or pod_id not in user.pod_ids:
         raise NotFound("No such pod.")
@@ -189,7 +189,7 @@ def sign_out(tx: Tx, caller: Caller, now: int) -> None:
 
 
 def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
-    """Ends any session in the caller's scope, also of other people."""
+    """End any session in the caller's scope, also of other users."""
     sessions.remove(tx, caller.scope, session_id)
     audit.record_by(tx, caller, "session.ended", session_id, now)
 
@@ -207,7 +207,7 @@ def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
 
 
 def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:
-    """Only the mailbox learns whether a user has this address. `wanted` is the page to open after sign-in."""
+    """Send a sign-in link if a user has the address. `wanted` is the page that it opens."""
     for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
         if address_uses.is_of_inbox(tx, user.account_id, user.email):
             log.get().seldom("no sign-in link goes to the address of an inbox", user=user.id)

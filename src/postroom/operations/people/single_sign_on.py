@@ -46,7 +46,7 @@ def begin_attempt(tx: Tx, state: str, browser: str, wanted: str, now: int) -> At
 
 
 def take_attempt(tx: Tx, state: str, browser: str, now: int) -> Attempt:
-    """Works once, and only in the browser that began it."""
+    """Take a sign-in attempt: once, and only in the browser that began it."""
     stored = challenges.take(tx, challenges.SINGLE_SIGN_ON, state, browser, now)
     return msgspec.json.decode(stored, type=Attempt)
 
@@ -57,7 +57,7 @@ def begin_with_address(tx: Tx, proven: ProvenAddress, new: NewSession, config: C
 
 
 def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:
-    """The user of this address, an active one first, then the oldest; or a new one, if that is set up."""
+    """Return the user of this address (active first, then oldest), or a new one if that is set up."""
     email = users.require_email(proven.email)
     user = users.find_of_address(tx, email)
     if user is None:
@@ -83,6 +83,6 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
 
 
 def clean(name: str) -> str:
-    """The provider's name for the person, without characters that a name may not have, and not too long."""
+    """Return the provider's name for the user, shortened and without characters that a name may not have."""
     printable = "".join(character for character in name if character.isprintable())
     return printable.strip()[:SIGN_IN_NAME_CHARACTERS]

@@ -96,7 +96,7 @@ def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int)
 
 
 def require_elsewhere(tx: Tx, account_id: str, email: str, config: Config, field: str = "email") -> str:
-    """An agent that reads an inbox of this server could use its email to sign in as the person."""
+    """Return the address, or raise if this server has it: an agent there could sign in as the user."""
     address_uses.require_no_inbox(tx, account_id, email, field)
     if domains.is_served(tx, split(email)[1], config.domain):
         raise BadRequest("A person needs an address elsewhere: agents read the inboxes here.", field=field)
@@ -104,7 +104,7 @@ def require_elsewhere(tx: Tx, account_id: str, email: str, config: Config, field
 
 
 def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, now: int) -> str | UnsetType:
-    """Returns the link if the server captures mail instead of sending it."""
+    """Send an invitation; return its link if the server captures email instead of sending it."""
     token = sessions.new_token()
     mail_links.invite(tx, user, token, now)
     url = f"{config.base_url}{SIGN_IN_PATH}?invitation={token}"

@@ -37,7 +37,7 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
 
 
 async def read_long_list(field: str, value: str | list[str]) -> tuple[Address, ...]:
-    """The same in a thread, unless it is short: checking an address can take a millisecond."""
+    """Read a list of addresses in a thread unless it is short: checking one can take a millisecond."""
     if characters(value) <= SMALL_LISTS_CHARACTERS:
         return read_addresses(field, value)
     return await pools.COMPOSING.run(read_addresses, field, value)
@@ -48,7 +48,7 @@ def characters(value: str | list[str]) -> int:
 
 
 def _entries(field: str, text: str) -> Iterator[str]:
-    """The non-empty parts between commas that are outside of quotes and angle brackets."""
+    """Return the non-empty parts between commas outside quotes and angle brackets."""
     start, commas = 0, 0
     for piece in _PIECE.finditer(text):
         if piece["unclosed"]:
@@ -87,7 +87,7 @@ def _unusable(field: str, entry: str, why: str) -> BadRequest:
 
 
 def _is_loose(entry: str) -> bool:
-    """Several words without angle brackets: a mail reader may guess the address, a sender must not."""
+    """Return whether it is several words without angle brackets: a sender must not guess the address."""
     return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
 
 

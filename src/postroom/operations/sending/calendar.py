@@ -74,7 +74,7 @@ class CalendarAnswerBody(Struct, rename="camel", frozen=True):
 
 
 def read_invitation(body: InvitationBody | None) -> Invitation | None:
-    """All errors name the field `calendar`."""
+    """Read an invitation. Every error names the field `calendar`."""
     if body is None:
         return None
     _require(not CONTROL.search(body.summary + body.location), "summary and location must be single lines")

@@ -230,7 +230,7 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
 
 
 def is_small(body: SendBody) -> bool:
-    """Whether it is read in less than a millisecond, whatever it contains."""
+    """Return whether the body can be read in less than a millisecond, whatever it contains."""
     if body.attachments or len(body.body or "") + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
         return False
     invited = body.calendar.attendees if body.calendar is not None else ""
@@ -239,7 +239,7 @@ def is_small(body: SendBody) -> bool:
 
 
 def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:
-    """Checks the limits before everything is hashed."""
+    """Read and hash a body, after checking its limits."""
     order = read_order(inbox_id, key, "", body)
     return structs.replace(order, request_hash=hash_body(inbox_id, body))
 
@@ -293,7 +293,7 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
 
 def parts_of(file: SentFile) -> tuple[bytes, ...]:
-    """A file that is named is known by its name: what it contains is not read for that."""
+    """Return the parts to hash. A stored file counts by its name: its content is not read."""
     if file.is_named:
         return (b"named", msgspec.json.encode(file, order="sorted"))
     return (file.filename.encode(), file.media_type.encode(), file.content)
@@ -317,7 +317,7 @@ def require_recipients(
 
 
 def read_subject(body: SendBody) -> str:
-    """Empty: made from the thread, or from the mail that is forwarded."""
+    """Return the subject, or "" where it comes from the thread or the forwarded message."""
     if body.forward_of is None and (body.thread_id or body.reply_to_message_id) is not None:
         return ""
     if body.forward_of is not None and not body.subject:
@@ -343,7 +343,7 @@ def read_reply_all(body: SendBody) -> bool:
 
 
 def read_headers(given: dict[str, str]) -> dict[str, str]:
-    """Refuses two that differ only in case: some readers would take one, some the other."""
+    """Return the headers. Raise for two that differ only in case: readers disagree about which one counts."""
     if not given:
         return given
     if len({name.lower() for name in given}) < len(given):
