@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-STORE_AWAY = "The store of large mails does not answer."
+STORE_AWAY = "The store of large emails does not answer."
 
 
 class ApiError(Exception):

@@ -56,7 +56,9 @@ async def test_a_mailbox_is_connected_until_a_mail_went_out_and_came_back(server
         connecting = run(server, *mailbox(dovecot, peer), "--inbox-id", inbox_id)
         result, _ = await asyncio.gather(connecting, bring_back(dovecot, peer))
         assert result.exit_code == 0, result.output
-        assert verdicts(result) == dict.fromkeys(("sign in", "mailbox", "a mail out", "a mail in"), "pass")
+        assert verdicts(result) == dict.fromkeys(
+            ("sign in", "mailbox", "an email out", "an email in"), "pass"
+        )
 
 
 @pytest.mark.needs("dovecot")

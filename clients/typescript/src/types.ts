@@ -46,8 +46,11 @@ export interface Alias {
 
 /** How much an inbox or a key may send, where it is less than the operator allows. */
 export interface Budget {
+  /** Emails in any 60 seconds. */
   perMinute?: number | null;
+  /** Emails a day (UTC). */
   perDay?: number | null;
+  /** New recipients a day. */
   coldPerDay?: number | null;
 }
 

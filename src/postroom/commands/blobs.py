@@ -1,4 +1,4 @@
-"""Large mails in another store: `postroom blobs move`, on the server's machine."""
+"""Large emails in another store: `postroom blobs move`, on the server's machine."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from postroom.config import ConfigError, load
 from postroom_client.cli import app
 from postroom_client.cli.command import group
 
-blobs_app = group("The store of large mails (on the server's machine).")
+blobs_app = group("The store of large emails (on the server's machine).")
 app.add_typer(blobs_app, name="blobs")
 
 
@@ -21,7 +21,7 @@ def move(
     ] = False,
     back: Annotated[bool, typer.Option("--back", help="From the store into the data folder.")] = False,
 ) -> None:
-    """Copy the large mails of the data folder into the store that POSTROOM_BLOB_URL names."""
+    """Copy the large emails of the data folder into the store that POSTROOM_BLOB_URL names."""
     from postroom.storage.blobs import LocalBlobs
     from postroom.storage.s3_blobs import S3Blobs
     from postroom.upkeep import shared_blob_store
@@ -33,7 +33,7 @@ def move(
     source, target = (there, local) if back else (local, there)
     damaged: list[str] = []
     moved = sum(1 for _ in shared_blob_store.move(source, target, remove, damaged.append))
-    print(f"{moved} large mails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
+    print(f"{moved} large emails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
     for name in damaged:
         print(f"postroom: {name} is damaged and was not moved", file=sys.stderr)
     if damaged:

@@ -57,7 +57,7 @@ def _look_at_files_and_index(config: Config, to: str) -> list[str]:
     """Return what is wrong with large emails, one line each."""
     from msgspec.structs import replace
 
-    print("postroom: reading large mails and building the search index", file=sys.stderr)
+    print("postroom: reading large emails and building the search index", file=sys.stderr)
     return with_resources(_finish, replace(config, database_url=to))
 
 
@@ -88,7 +88,7 @@ def _report(config: Config, moved: "Moved", faults: list[str]) -> None:
     if moved.without_nul:
         print(f"{moved.without_nul} texts contained NUL, which PostgreSQL cannot store: it is U+FFFD there.")
     print(
-        f"Set POSTROOM_DATABASE_URL to that database, keep POSTROOM_DATA_DIR={config.data_dir} (large mails,"
+        f"Set POSTROOM_DATABASE_URL to that database, keep POSTROOM_DATA_DIR={config.data_dir} (large emails,"
         " journals and the certificate stay there), and start: postroom serve"
     )
     for fault in faults:

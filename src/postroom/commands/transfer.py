@@ -120,7 +120,7 @@ def import_agentmail(
     from postroom.transfer.fetch_agentmail import fetch_mails
 
     with TemporaryDirectory() as folder:
-        with progress("mails", None) as report:
+        with progress("emails", None) as report:
             mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), report)
         _import([(_of_files(lambda now: mails), inbox)])
 
@@ -147,7 +147,7 @@ def export_account(
     count, waiting = with_resources(work)
     print(f"{count} messages are in {folder}.")
     if waiting:
-        print(f"{waiting} mails are still in the journal. A running server stores them: export again then.")
+        print(f"{waiting} emails are still in the journal. A running server stores them: export again then.")
 
 
 def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":

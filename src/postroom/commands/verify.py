@@ -25,7 +25,7 @@ def verify(
     ] = False,
     as_json: Json = None,
 ) -> None:
-    """Check everything stored: rows, large mails, search index, counters; the server may run."""
+    """Check everything stored: rows, large emails, search index, counters; the server may run."""
     if rebuild_index:
         with_resources(_empty_index)
         print("The search index is empty. The running server rebuilds it, newest mail first.")

@@ -169,7 +169,7 @@ class Tools:
         thread_id: Annotated[str, Field(description="Only in this thread.")] = "",
         after: Annotated[str, Field(description="Also what came after this message, msg_…")] = "",
     ) -> Arrival:
-        """Wait until a mail comes in, and read it. Without `after`, only what comes from now on counts."""
+        """Wait until an email arrives, and read it. Without `after`, only email from now on counts."""
         steps = waiting.wait(
             await self._api.inbox_id(ctx, inbox_id),
             timeout=timeout_seconds,

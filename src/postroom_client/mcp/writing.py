@@ -119,7 +119,7 @@ class WritingTools:
         ] = "",
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
-        """Answer a mail's invitation; the organizer gets the answer."""
+        """Answer an email's invitation; the organizer gets the answer."""
         call = calls.respond_to_invitation(
             message_id, status, comment=comment, idempotency_key=idempotency_key or None
         )

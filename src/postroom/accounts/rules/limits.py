@@ -85,9 +85,9 @@ Count = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MOST_OF_
 class Budget(Struct, rename="camel", frozen=True):
     """How much an inbox or a key may send, where it is less than the operator allows."""
 
-    per_minute: Count | None = None
-    per_day: Count | None = None
-    cold_per_day: Count | None = None
+    per_minute: Annotated[Count | None, Meta(description="Emails in any 60 seconds.")] = None
+    per_day: Annotated[Count | None, Meta(description="Emails a day (UTC).")] = None
+    cold_per_day: Annotated[Count | None, Meta(description="New recipients a day.")] = None
 
 
 class Use(Struct, frozen=True):
@@ -158,14 +158,18 @@ def require_sends(
     of_minute = now if of_a_minute is not None and count > of_a_minute else row["of_minute"]
     if of_minute is not None:
         raise RateLimitExceeded(
-            f"{_WHO[owner]} can send {of_a_minute} mails a minute.",
+            f"{_WHO[owner]} can send {_emails(of_a_minute)} a minute.",
             retry_after=seconds_until(of_minute + MINUTE, now),
         )
     if row["of_day"] is not None or (of_a_day is not None and count > of_a_day):
         raise RateLimitExceeded(
-            f"{_WHO[owner]} can send {of_a_day} mails a day (UTC).",
+            f"{_WHO[owner]} can send {_emails(of_a_day)} a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
         )
+
+
+def _emails(count: int | None) -> str:
+    return "1 email" if count == 1 else f"{count:,} emails"
 
 
 def _nth_send(owner: str, span: str, most: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Checks of a new connection: it signs in, is live, receives a mail and sends one."""
+"""Checks of a new connection: it signs in, is live, receives an email and sends one."""
 
 import secrets
 import time
@@ -13,13 +13,13 @@ T = TypeVar("T")
 LOOK_SECONDS = 1.0
 LEFT = ("sent", "delivered", "captured")
 STOPPED = ("failed", "bounced", "rejected", "held")
-OUT, BACK = "a mail out", "a mail in"
+OUT, BACK = "an email out", "an email in"
 
 
 def examine(
     client: Client, made: Connection, inbox_id: str | None, recipient: str | None, seconds: float
 ) -> Iterator[Finding]:
-    """One after the other, until one fails. A mail to the mailbox itself tests both directions."""
+    """One after the other, until one fails. An email to the mailbox itself tests both directions."""
     if made.kind == "imap":
         for check in (check_sign_in, check_live):
             found = check(client, made, seconds)
@@ -72,7 +72,7 @@ def check_in(client: Client, made: Connection, seconds: float) -> Finding:
         lambda: client.get_connection(made.id), lambda each: each.last_mail_at is not None, seconds
     )
     if found.last_mail_at is not None:
-        return Finding(BACK, "pass", "A mail came in.")
+        return Finding(BACK, "pass", "An email arrived.")
     detail = found.last_error or f"None came within {seconds:g} s."
     return Finding(BACK, "fail", detail, f"Send one, then: postroom connections get {made.id}")
 

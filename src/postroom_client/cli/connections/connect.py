@@ -1,4 +1,4 @@
-"""postroom connect: from nothing to a mail received from outside and one sent."""
+"""postroom connect: from nothing to an email received from outside and one sent."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +51,7 @@ def connect(
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each check.")] = 120,
     inbox_id: InboxId = None,
 ) -> None:
-    """Connect a mailbox or a mail service, and check that mail comes in and is sent.
+    """Connect a mailbox or a mail service, and check that email arrives and is sent.
 
     Exits with 1 when a check fails.
     """
@@ -81,7 +81,7 @@ def connect_service(
     )
     output.note(f"The URL, shown only once: {made.url}")
     output.note(f"Set it at the service: {SERVICES[way]}")
-    output.note("Then send a mail from anywhere to one of your inboxes.")
+    output.note("Then send an email from anywhere to one of your inboxes.")
     return made
 
 

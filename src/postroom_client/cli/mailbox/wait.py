@@ -20,11 +20,11 @@ def wait(
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
     q: Annotated[str | None, typer.Option("--search", help="Only mail that matches this search.")] = None,
     unread: Annotated[
-        bool, typer.Option("--unread", help="Also a mail that is already there and unread.")
+        bool, typer.Option("--unread", help="Also an email that is already there and unread.")
     ] = False,
     inbox_id: InboxId = None,
 ) -> None:
-    """Wait for the next mail and show it. Exits with 1 when none comes in time."""
+    """Wait for the next email and show it. Exits with 1 when none arrives in time."""
     from postroom_client.calls import waiting
     from postroom_client.errors import PostroomError
 

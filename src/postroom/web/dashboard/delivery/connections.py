@@ -188,7 +188,7 @@ async def send_mail(context: PageContext, connection_id: str, body: TryForm) -> 
     )
     order = await to_order(body.inbox_id, f"connect-{secrets.token_urlsafe(16)}", wanted)
     await api_send.accept_order(context.call, order)
-    return go(f"{PATH}/{connection_id}", f"A mail to {body.to} is on its way.")
+    return go(f"{PATH}/{connection_id}", f"The email to {body.to} is on its way.")
 
 
 delete_connection = undo.delayed(

@@ -81,7 +81,7 @@ async def try_some_again(context: PageContext, body: TickedForm) -> Response:
 
 async def cancel_some(context: PageContext, body: TickedForm) -> Response:
     found = await context.read(operator.list_messages_of_deliveries, context.call.caller, ticked(body))
-    return go(behind(body), f"{await cancel_all(context, found)} mails are cancelled.")
+    return go(behind(body), f"{await cancel_all(context, found)} emails are cancelled.")
 
 
 def ticked(body: TickedForm) -> list[str]:
@@ -97,7 +97,7 @@ def behind(body: TickedForm) -> str:
 async def cancel_lane(context: PageContext, body: LaneForm) -> Response:
     caller = context.call.caller
     found = await context.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
-    return go(PATH, f"{await cancel_all(context, found)} mails are cancelled.")
+    return go(PATH, f"{await cancel_all(context, found)} emails are cancelled.")
 
 
 async def cancel_all(context: PageContext, found: list[tuple[str, str]]) -> int:
