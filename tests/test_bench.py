@@ -16,6 +16,7 @@ from bench.measurements import (
     importing,
     index_costs,
     mailboxes,
+    many_inboxes,
     memory,
     pauses,
     search,
@@ -94,6 +95,13 @@ def test_what_a_send_costs_is_told_tree_by_tree() -> None:
     assert results["processor of the writer"] > 0
     pages = sum(value for name, value in results.items() if name.startswith("pages of "))
     assert results["written to the log"] == pytest.approx(pages * 4.12)
+
+
+def test_what_many_inboxes_cost_is_measured_beside_one() -> None:
+    results = many_inboxes.measure(60)
+    deposits = 2 * 2 * len(many_inboxes.TOGETHER)
+    assert [result.unit for result in results] == ["µs", "kB"] * (deposits // 2) + ["µs", "µs"]
+    assert all(result.value > 0 for result in results if result.unit == "kB")
 
 
 def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:
