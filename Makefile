@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-long soak setup generate check bench docs screenshots release lock clean
+.PHONY: help run test test-long soak setup generate check bench docs screenshots release publish lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -60,6 +60,12 @@ docs: .tools/docs/.complete  ## Build the documentation site into site (links ar
 
 release: $(VENV)/.server  ## Build wheels, archives, bill of materials and checksums into dist, the same bytes twice
 	@$(BIN)/python -m tools.release
+
+publish: $(UV)  ## Publish what is in dist: the owner's step, with UV_PUBLISH_TOKEN and after npm login
+	cd dist && sha256sum --check --quiet SHA256SUMS
+	$(UV) publish dist/postroom_mail-* dist/postroom_client-*
+	$(UV) publish dist/postroom-[0-9]*
+	npm publish ./dist/postroom-client-*.tgz --access public
 
 lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for newer versions)
 	@sh requirements/lock.sh $(LOCK_ARGS)

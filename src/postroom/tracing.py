@@ -92,7 +92,10 @@ def start(config: Config) -> Tracing:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     except ImportError:
-        raise ConfigError("POSTROOM_OTEL", "this needs OpenTelemetry: pip install 'postroom[otel]'") from None
+        raise ConfigError(
+            "POSTROOM_OTEL",
+            "this needs: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+        ) from None
     resource = Resource.create({"service.name": "postroom", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     endpoint = f"{config.otel_url.rstrip('/')}{TRACES_PATH}"

@@ -19,7 +19,7 @@ def _run(module: str) -> None:
     except ModuleNotFoundError as error:
         if error.name not in BROUGHT_BY_THE_EXTRA:
             raise
-        sys.exit("postroom: the command needs more packages: pip install 'postroom-client[command]'")
+        sys.exit("postroom: the command needs more packages: pip install platformdirs rich typer")
     program.main()
 
 

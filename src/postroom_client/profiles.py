@@ -49,7 +49,7 @@ def folder() -> Path:
     try:
         import platformdirs
     except ModuleNotFoundError:
-        raise InvalidProfile("Profiles need: pip install 'postroom-client[command]'") from None
+        raise InvalidProfile("Profiles need: pip install platformdirs rich typer") from None
     return platformdirs.user_config_path("postroom")
 
 

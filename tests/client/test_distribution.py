@@ -304,14 +304,12 @@ def test_the_client_alone_is_light(light_machine: Machine) -> None:
 def test_the_command_alone_says_what_it_needs(light_machine: Machine) -> None:
     done = light_machine.run(COMMAND)
     assert done.returncode == 1
-    assert done.stderr == (
-        "postroom: the command needs more packages: pip install 'postroom-client[command]'\n"
-    )
+    assert done.stderr == ("postroom: the command needs more packages: pip install platformdirs rich typer\n")
 
 
 def test_a_profile_without_the_extra_says_what_it_needs(light_machine: Machine) -> None:
     done = light_machine.run("from postroom_client import Client; Client.from_profile()")
-    assert "InvalidProfile: Profiles need: pip install 'postroom-client[command]'" in done.stderr
+    assert "InvalidProfile: Profiles need: pip install platformdirs rich typer" in done.stderr
 
 
 def test_the_server_is_whole_in_its_wheel(server_wheel: Wheel) -> None:
@@ -361,6 +359,20 @@ def test_a_release_is_built_of_the_same_bytes_twice(released: Path, tmp_path: Pa
     (other / "more").touch()
     with pytest.raises(SystemExit, match="more"):
         release.require_same(released, other)
+
+
+def test_publishing_is_one_command_that_checks_first_and_sends_the_server_last() -> None:
+    plan = subprocess.run(
+        ["make", "--dry-run", "publish"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    steps = [
+        "sha256sum --check",
+        "postroom_mail-* dist/postroom_client-*",
+        "dist/postroom-[0-9]*",
+        "npm publish",
+    ]
+    places = [plan.index(step) for step in steps]
+    assert places == sorted(places)
 
 
 def test_the_checksums_of_a_release_are_what_sha256sum_reads(tmp_path: Path) -> None:

@@ -88,8 +88,16 @@ def run(node: "subprocess.Popen[str]", folder: Path, text: str) -> list[Any]:
 def running(
     live: LiveServer, folder: Path, text: str, key: str = API_KEY, **more: str
 ) -> "Iterator[subprocess.Popen[str]]":
+    with running_script(live, Path(script_in(folder, text)), key, **more) as process:
+        yield process
+
+
+@contextmanager
+def running_script(
+    live: LiveServer, place: Path, key: str = API_KEY, **more: str
+) -> "Iterator[subprocess.Popen[str]]":
     with subprocess.Popen(
-        [str(NODE), script_in(folder, text)],
+        [str(NODE), str(place)],
         env=environment(live, key, **more),
         stdout=subprocess.PIPE,
         text=True,
@@ -224,6 +232,26 @@ def test_the_stream_goes_on_behind_the_last_event_when_the_server_was_away(tmp_p
         with running_server(tmp_path, ports) as live:
             live.deliver(letter(subject="Second"), inbox.address)  # most likely before it is back
             assert heard(node) == "Second"
+
+
+def test_without_a_websocket_of_its_own_node_takes_the_one_of_ws(live: LiveServer, tmp_path: Path) -> None:
+    """As Node 20 is."""
+    inbox, before = started(live, f"without-{time.time_ns()}")
+    older = "delete globalThis.WebSocket;\n" + STREAM
+    refused = (
+        "delete globalThis.WebSocket;\nsay(await client.stream().next().catch((error) => error.message));"
+    )
+    with running(live, tmp_path, refused) as node:
+        assert heard(node) == "There is no WebSocket here. Use Node 22 or newer, or run: npm install ws"
+    shutil.copytree(PACKAGE / "src", tmp_path / "src")
+    (tmp_path / "node_modules").symlink_to(
+        generators.NODE_FOLDER / "node_modules"
+    )  # agentmail's client has ws
+    place = tmp_path / "older.mts"
+    place.write_text(HEAD.replace(str(PACKAGE), str(tmp_path)) + older)
+    with running_script(live, place, AFTER=before) as node:
+        live.deliver(letter(subject="Heard"), inbox.address)
+        assert heard(node) == "Heard"
 
 
 def test_a_revoked_key_ends_the_stream(live: LiveServer, tmp_path: Path) -> None:

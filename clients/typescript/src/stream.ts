@@ -84,6 +84,19 @@ function remember(seen: Set<string>, eventId: string): void {
   }
 }
 
+type Sockets = new (address: string) => WebSocket;
+
+/** The WebSocket of the platform; on Node 20, which has none, that of the package `ws`. */
+async function webSocket(): Promise<Sockets> {
+  if (typeof WebSocket !== "undefined") return WebSocket;
+  const name = "ws"; // in a variable: bundlers for browsers do not look for it
+  try {
+    return ((await import(name)) as { WebSocket: Sockets }).WebSocket;
+  } catch {
+    throw new Error("There is no WebSocket here. Use Node 22 or newer, or run: npm install ws");
+  }
+}
+
 /** The messages of one connection, until it ends. */
 async function* messages(
   baseUrl: string,
@@ -92,12 +105,13 @@ async function* messages(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Message> {
   const address = `ws${baseUrl.replace(/^http/, "")}/v1/ws?token=${encodeURIComponent(apiKey)}`;
-  const socket = new WebSocket(address);
+  const socket = new (await webSocket())(address);
   const waiting: Message[] = [];
   let end: Error | "closed" | undefined;
   let wake = (): void => {};
   const close = (): void => socket.close();
   signal?.addEventListener("abort", close, { once: true });
+  socket.onerror = () => {}; // its close follows, with the reason
   socket.onopen = () => socket.send(first);
   socket.onmessage = (frame) => {
     waiting.push(JSON.parse(String(frame.data)) as Message);

@@ -50,7 +50,7 @@ def mcp(
     except ModuleNotFoundError as error:
         if error.name not in ("mcp", "pydantic"):
             raise
-        raise PostroomError("This command needs: pip install 'postroom-client[mcp]'") from None
+        raise PostroomError("This command needs: pip install 'mcp>=2' pydantic") from None
     if not context.settings.api_key:
         raise Unauthorized(f"There is no API key for {context.settings.base_url}.")
     try:
