@@ -205,6 +205,7 @@ RUN_ELSEWHERE = [*FOR_NEWCOMERS, *API]
 FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in RUN_ELSEWHERE]
 
 
+@pytest.mark.share
 @pytest.mark.parametrize("document", FOR_ITSELF, ids=named)
 def test_the_examples_of_a_document_run_from_top_to_bottom_and_again(document: Path, tmp_path: Path) -> None:
     with desk(tmp_path, has_curl()) as reader:

@@ -40,6 +40,7 @@ def look(folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.share(2, turn=0)
 @pytest.mark.needs(NEWEST)
 def test_the_sources_are_understood_without_a_warning(sources: Path, tmp_path: Path) -> None:
     done = look(sources)

@@ -149,6 +149,7 @@ async def kill_while_delivering(
     return known_as_delivered(folder)
 
 
+@pytest.mark.share(2)
 async def test_kills_during_delivery_lose_no_mail_and_repeat_only_lost_answers(tmp_path: Path) -> None:
     senders = await seed(tmp_path, -(-SENDS // SENDS_OF_AN_INBOX))
     async with SmtpPeer(hold=asyncio.Event()) as peer:
