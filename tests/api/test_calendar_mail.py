@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.api.test_calendars import MEETING, agenda, create, kinds_of
+from tests.api.test_policy import block
 from tests.conftest import Server
 from tests.waiting import until
 
@@ -35,7 +36,9 @@ class Writer:
     def __init__(self, server: Server) -> None:
         self.server, self.number = server, 0
 
-    async def write(self, method: str = "REQUEST", inbox: str = "bob", **fields: Any) -> dict[str, Any]:
+    async def write(
+        self, method: str = "REQUEST", inbox: str = "bob", include: str = "", **fields: Any
+    ) -> dict[str, Any]:
         self.number += 1
         told = {
             "sender": "olga@example.com",
@@ -54,7 +57,9 @@ class Writer:
         found: list[dict[str, Any]] = []
 
         async def has_come() -> bool:
-            page = (await self.server.api.get(f"/v1/inboxes/{inbox}@postroom.localhost/messages")).json()
+            path = f"/v1/inboxes/{inbox}@postroom.localhost/messages"
+            path += f"?include={include}" if include else ""
+            page = (await self.server.api.get(path)).json()
             found[:] = [
                 each for each in page["data"] if each["rfcMessageId"] == f"<{self.number}@example.com>"
             ]
@@ -192,3 +197,27 @@ async def test_an_event_is_tentative_until_its_email_leaves_and_as_before_if_tha
     await until(is_undone)
     assert await agenda(server, inbox_id, *DAY) == []
     assert (await server.api.get(f"/v1/calendar-events/{made['id']}")).json()["status"] == "cancelled"
+
+
+async def test_an_invitation_that_a_policy_or_the_junk_filter_stopped_enters_the_calendar_when_released(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("bob")
+    writer = Writer(server)
+    rule = await block(server, "inbound", "olga@example.com")
+    stopped = await writer.write(include="blocked")
+    assert await agenda(server, inbox_id, *DAY) == []
+    await writer.write(include="blocked", sequence=1, uid="never", summary="Never released")
+    released = await server.api.post(f"/v1/messages/{stopped['id']}/release")
+    assert released.status_code == 200, released.text
+    (event,) = await agenda(server, inbox_id, *DAY)
+    assert (event["summary"], event["messageId"]) == ("Review", stopped["id"])
+    assert event["threadId"] == released.json()["threadId"]
+    await server.api.delete(f"/v1/policy/rules/{rule}")
+    junk = {"junk": {"action": "folder", "threshold": 0.01, "rejectThreshold": 1.0}}
+    assert (await server.api.patch(f"/v1/inboxes/{inbox_id}", json=junk)).status_code == 200
+    aside = await writer.write(include="junk", uid="junk-1", summary="Win now")
+    assert len(await agenda(server, inbox_id, *DAY)) == 1
+    assert (await server.api.post(f"/v1/messages/{aside['id']}/not-junk")).status_code == 200
+    assert {each["summary"] for each in await agenda(server, inbox_id, *DAY)} == {"Review", "Win now"}
+    assert await kinds_of(server) == ["calendar.invited", "calendar.invited"]

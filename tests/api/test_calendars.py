@@ -3,7 +3,9 @@
 import asyncio
 from typing import Any
 
+from postroom.operations.calendars import imported
 from postroom.upkeep.calendar_times import step
+from tests.api.test_policy import block
 from tests.conftest import Server
 from tests.waiting import until
 
@@ -216,3 +218,93 @@ async def test_what_is_of_another_account_is_not_found_before_anything_else_is_l
         assert (await agent.get("/v1/calendar-events", params={"expand": "true"})).json()["total"] == 0
         listed = (await agent.get("/v1/calendars")).json()
         assert [each["inboxId"] for each in listed["data"]] == [other_id]
+
+
+async def test_events_are_found_by_their_words_at_any_time_and_within_one(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    attendees = [{"address": "olga@example.com", "name": "Ólga Çelik"}]
+    await create(server, key="a", inboxId=inbox_id, summary="Budget review", attendees=attendees)
+    await create(
+        server,
+        inboxId=inbox_id,
+        summary="Standup",
+        description="The BUDGET of March",
+        start="2027-03-01T09:00:00",
+        end="2027-03-01T09:15:00",
+        recurrence=["RRULE:FREQ=DAILY;COUNT=3"],
+    )
+    gone = await create(server, inboxId=inbox_id, summary="Budget of nobody", allowOverlap=True)
+    await server.api.delete(f"/v1/calendar-events/{gone['id']}")
+
+    async def found(**asked: str) -> list[str]:
+        page = (await server.api.get("/v1/calendar-events", params={"inboxId": inbox_id, **asked})).json()
+        assert page["total"] == len(page["data"]), page
+        return [each["summary"] for each in page["data"]]
+
+    assert await found(q="budget") == ["Standup", "Budget review"]
+    assert await found(q="budg celik") == ["Budget review"]
+    assert await found(q="udget") == []
+    march = {"from": "2027-03-01T00:00:00Z", "until": "2027-03-31T00:00:00Z"}
+    assert await found(q="march", **march) == ["Standup"] * 3
+    assert await found(q="review", **march) == []
+    wrong = await server.api.get("/v1/calendar-events", params={"inboxId": inbox_id, "q": "!?"})
+    assert (wrong.status_code, wrong.json()["field"]) == (400, "q")
+
+
+async def test_the_log_tells_of_what_is_imported_and_still_to_come_up_to_a_number(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    (calendar,) = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"]
+    event = "BEGIN:VEVENT\r\nUID:{0}\r\nSUMMARY:{1}\r\nDTSTART:20{2}1120T150000Z\r\nEND:VEVENT\r\n"
+    path = f"/v1/calendars/{calendar['id']}/import"
+    for summary, year in (("Talk", 26), ("Changed", 27)):
+        listed = [
+            event.format(number, summary, year if number else 20) for number in range(imported.TOLD + 20)
+        ]
+        content = "".join(["BEGIN:VCALENDAR\r\n", *listed, "END:VCALENDAR\r\n"])
+        assert (await server.api.post(path, json={"content": content})).status_code == 200
+    kinds = (await server.api.get("/v1/events?limit=100")).json()["data"]
+    told = [(each["event"], each["calendar_event"]["summary"]) for each in kinds]
+    assert (
+        told
+        == [("calendar.created", "Talk")] * imported.TOLD + [("calendar.changed", "Changed")] * imported.TOLD
+    )
+
+
+async def test_what_follows_is_told_with_its_end_in_one_transaction_and_the_removed_are_told_too(
+    server: Server,
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    both = [{"address": "olga@example.com"}, {"address": "pia@example.com"}]
+    made = await create(
+        server, key="a", inboxId=inbox_id, recurrence=["RRULE:FREQ=WEEKLY;COUNT=4"], attendees=both
+    )
+    path = f"/v1/calendar-events/{made['id']}"
+
+    async def sent() -> list[tuple[str, str]]:
+        page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=outbound")).json()
+        return sorted((each["calendar"]["method"], each["headerTo"]) for each in page["data"])
+
+    rest = {"scope": "following", "recurrenceId": "2026-12-04T15:00:00Z"}
+    only_pia = {"attendees": both[1:], "summary": "Pia alone"}
+    await block(server, "outbound", "pia@example.com")
+    refused = await server.api.patch(path, params=rest, json=only_pia, headers={"Idempotency-Key": "b"})
+    assert refused.json()["error"] == "recipient_not_allowed"
+    month = ("2026-11-01T00:00:00Z", "2026-12-30T00:00:00Z")
+    assert {each["summary"] for each in await agenda(server, inbox_id, *month)} == {"Planning"}
+    only_olga = {"attendees": both[:1], "summary": "Olga alone"}
+    changed = await server.api.patch(path, json=only_olga, headers={"Idempotency-Key": "c"})
+    assert changed.json()["error"] == "recipient_not_allowed"
+    rules = (await server.api.get("/v1/policy")).json()["outbound"]["rules"]
+    await server.api.delete(f"/v1/policy/rules/{rules[0]['id']}")
+    changed = await server.api.patch(path, json=only_olga, headers={"Idempotency-Key": "c"})
+    assert changed.status_code == 200, changed.text
+    assert await sent() == [
+        ("CANCEL", "pia@example.com"),
+        ("REQUEST", "olga@example.com"),
+        ("REQUEST", "olga@example.com, pia@example.com"),
+    ]
+    asked = {"summary": "New round"}
+    split = await server.api.patch(path, params=rest, json=asked, headers={"Idempotency-Key": "d"})
+    again = await server.api.patch(path, params=rest, json=asked, headers={"Idempotency-Key": "d"})
+    assert (split.json()["summary"], again.status_code) == ("New round", 400)
+    assert len(await sent()) == 5

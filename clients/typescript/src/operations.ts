@@ -813,7 +813,7 @@ export abstract class Operations {
   }
 
   /** List the events of a calendar or an inbox: each occurrence in a time, in order. */
-  listCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; limit?: number; offset?: number } = {}): Promise<Page<CalendarEvent>> {
+  listCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; q?: string; limit?: number; offset?: number } = {}): Promise<Page<CalendarEvent>> {
     return this.run({
       method: "GET",
       path: "/v1/calendar-events",
@@ -1877,7 +1877,7 @@ export abstract class Operations {
   }
 
   /** List the events of a calendar or an inbox: each occurrence in a time, in order; each page is asked for when it is wanted. */
-  iterCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; limit?: number; offset?: number } = {}): AsyncGenerator<CalendarEvent> {
+  iterCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; q?: string; limit?: number; offset?: number } = {}): AsyncGenerator<CalendarEvent> {
     return pages((page) => this.listCalendarEvents(page), query);
   }
 

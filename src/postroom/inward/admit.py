@@ -9,7 +9,8 @@ from postroom.events import event_log
 from postroom.events.announce import announce, announce_all, count_untold
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
-from postroom.inward import into_thread, screening
+from postroom.inward import calendar_changes, into_thread, screening
+from postroom.inward.genuine import is_genuine
 from postroom.inward.into_thread import Names
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, thread_digests
@@ -20,10 +21,6 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing, removals
 from postroom.storage.database import Tx
 from postroom_mail.mime.parse import MAX_SENDERS
-
-# DMARC results of mail that its author may have sent: proven, or of a domain without a policy. An error is
-# neither: its sender can cause one, with a header too large to be judged or a name server that never answers.
-GENUINE = ("pass", "none")
 
 
 def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
@@ -41,10 +38,6 @@ def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -
     asked = [(inbox.scope, senders or [""])]
     refusals = policy.find_refusals(tx, INBOUND, asked, meets_allow=is_genuine(document))
     return refusals[0] if refusals else None
-
-
-def is_genuine(document: Document) -> bool:
-    return document.auth is None or document.auth.dmarc in GENUINE
 
 
 def decide(
@@ -93,8 +86,9 @@ def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> 
 def let_in(
     tx: Tx, inbox: Inbox, document: Document, names: Names, came_at: int, base_url: str, now: int
 ) -> list[str]:
-    """Puts it into its thread, counted and announced like any other mail."""
+    """Puts it into its thread, counted and announced like any other mail; an invitation into its calendar."""
     inboxes.count(tx, inbox.id, inbound=1)
+    objects = calendar_changes.find_kept(tx, document.id)
     tx.run("delete from blocked_mails where message_id = :id", id=document.id)
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
     own = thread_digests.of_inbox(inbox)
@@ -112,6 +106,7 @@ def let_in(
     )
     removals.enqueue_removed(tx, [document.id])
     messages.let_in(tx, threaded, came_at)
+    calendar_changes.apply(tx, inbox, threaded, objects, now)
     uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.record_stored(tx, [(place, threaded)])

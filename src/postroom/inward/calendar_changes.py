@@ -6,13 +6,14 @@ proven to be from; anybody else changes nothing, and the message says so.
 
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom.calendar_errors import CalendarLimitReached
 from postroom.events import kinds
 from postroom.events.calendar_notices import tell
-from postroom.inward.admit import is_genuine
+from postroom.inward.genuine import is_genuine
 from postroom.inward.screening import Screening
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import calendar_events, calendar_json
@@ -140,6 +141,23 @@ def may_change(arrived: ArrivedChange) -> bool:
         and is_organizer(arrived)
         and address_of(known.series.part.organizer) == arrived.organizer
     )
+
+
+def keep(tx: Tx, message_id: str, objects: CalendarObjects | None) -> None:
+    """For a message that is not let in yet, or never."""
+    if objects is not None:
+        written = msgspec.json.encode(objects).decode()
+        tx.run(
+            "update blocked_mails set calendar = :written where message_id = :id",
+            written=written,
+            id=message_id,
+        )
+
+
+def find_kept(tx: Tx, message_id: str) -> CalendarObjects | None:
+    row = tx.one("select calendar from blocked_mails where message_id = :id", id=message_id)
+    kept = None if row is None else row["calendar"]
+    return None if kept is None else msgspec.json.decode(kept, type=CalendarObjects)
 
 
 def apply(tx: Tx, inbox: Inbox, document: Document, objects: CalendarObjects | None, now: int) -> None:

@@ -19,7 +19,7 @@ from postroom.events import event_log
 from postroom.events.announce import announce_all, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
-from postroom.inward import admit, examine, into_thread, received_reports, review_answers, screening
+from postroom.inward import admit, examine, genuine, into_thread, received_reports, review_answers, screening
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.colleagues import list_colleagues
@@ -255,7 +255,7 @@ def with_junk(
         found = weigh(evidence, read.verdicts, FROM_INSIDE, rules)
     elif found.is_junk:
         answered = (*read.mail.in_reply_to, *read.mail.references)
-        is_genuine = read.verdicts.dmarc in admit.GENUINE
+        is_genuine = read.verdicts.dmarc in genuine.GENUINE
         senders = list(read.mail.senders)
         standing = find_standing(tx, inbox.scope, senders, answered, is_genuine, accepted.now)
         found = weigh(evidence, read.verdicts, standing, rules)
@@ -303,7 +303,7 @@ def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
 def is_believed(copy: StoredCopy) -> bool:
     """Whether its sender becomes known at once; of a copy, if the original was genuine."""
     original = copy.mail.original
-    return copy.read.is_believed and (original is None or admit.is_genuine(original))
+    return copy.read.is_believed and (original is None or genuine.is_genuine(original))
 
 
 def with_sender(tx: Tx, copy: StoredCopy, before: Screening) -> StoredCopy:

@@ -17,6 +17,7 @@ from postroom.events.announce import announce, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, calendar_changes, colleagues, scanning, screening
+from postroom.inward.genuine import is_genuine
 from postroom.inward.held_values import keys_of_files
 from postroom.inward.into_thread import Names, names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
@@ -268,11 +269,10 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
     document = set_findings(tx, inbox, message, found, rules)
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
-        bells = admit.decide(tx, inbox, message, document, rules.action != junk.MARK, base_url, now)
-        change_calendar(tx, inbox, message.id, found.calendar, now)
-        return bells
-    change_calendar(tx, inbox, message.id, found.calendar, now)
-    if document.auth is not None and admit.is_genuine(document):
+        calendar_changes.keep(tx, message.id, found.calendar)
+        return admit.decide(tx, inbox, message, document, rules.action != junk.MARK, base_url, now)
+    calendar_changes.apply(tx, inbox, document, found.calendar, now)
+    if document.auth is not None and is_genuine(document):
         correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
         if document.auth.dmarc == "pass":
             correspondents.mark_verified(tx, inbox.id, sender_of(document), now)
@@ -295,15 +295,6 @@ def with_calendar(tx: Tx, inbox: Inbox, message: Message, found: Examined) -> Ex
     return structs.replace(found, findings=findings)
 
 
-def change_calendar(
-    tx: Tx, inbox: Inbox, message_id: str, calendar: CalendarObjects | None, now: int
-) -> None:
-    """Of a message that was let in, with the thread that it got."""
-    message = messages.find(tx, message_id) if calendar is not None else None
-    if message is not None and not (message.is_blocked or message.is_junk):
-        calendar_changes.apply(tx, inbox, documents.decode(message.document), calendar, now)
-
-
 def set_findings(tx: Tx, inbox: Inbox, message: Message, found: Examined, rules: JunkRules) -> Document:
     document = documents.decode(message.document)
     proven = structs.replace(
@@ -311,8 +302,8 @@ def set_findings(tx: Tx, inbox: Inbox, message: Message, found: Examined, rules:
         auth=found.verdicts or document.auth,
         analysis="failed" if found.failed else document.analysis,
     )
-    is_genuine = proven.auth is not None and admit.is_genuine(proven)
-    sender = JunkSender(found.names, is_genuine, message.created_at)
+    is_proven = proven.auth is not None and is_genuine(proven)
+    sender = JunkSender(found.names, is_proven, message.created_at)
     standing = find_sender_standing(tx, inbox.scope, sender, found.evidence)
     weighed = weigh(found.evidence, proven.auth, standing, rules)
     judged = structs.replace(screening.judged(proven, found.findings), junk=weighed)

@@ -10,7 +10,7 @@ from postroom import log
 from postroom.accounts.rules import junk
 from postroom.accounts.rules.junk import JunkRules
 from postroom.inward import greylist, sender_checks
-from postroom.inward.admit import GENUINE
+from postroom.inward.genuine import GENUINE
 from postroom.inward.into_thread import names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_standing

@@ -69,7 +69,8 @@ def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Await
     work = partial(run_verb, route=route, call=call, arguments=arguments)
     if route.method != "GET":
         return db.write(work)
-    if route.seconds or getattr(arguments.get("query"), "offset", 0) > SHALLOW_OFFSET:
+    query = arguments.get("query")
+    if route.seconds or getattr(query, "offset", 0) > SHALLOW_OFFSET or getattr(query, "is_long", False):
         return db.read_long(work, route.seconds or LONG_SECONDS)
     return db.read(work)
 

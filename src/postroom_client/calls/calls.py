@@ -1049,6 +1049,7 @@ def list_calendar_events(
     since: datetime | str | None = None,
     until: datetime | str | None = None,
     expand: bool = True,
+    q: str | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[CalendarEvent]]:
@@ -1064,6 +1065,7 @@ def list_calendar_events(
                 "from": moment(since),
                 "until": moment(until),
                 "expand": unless(expand, True),
+                "q": q,
                 "limit": unless(limit, 50),
                 "offset": unless(offset, 0),
             }

@@ -994,6 +994,7 @@ class BlockingMethods(Protocol):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         expand: bool = True,
+        q: str | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[CalendarEvent]:
@@ -1005,6 +1006,7 @@ class BlockingMethods(Protocol):
                 since=since,
                 until=until,
                 expand=expand,
+                q=q,
                 limit=limit,
                 offset=offset,
             )
@@ -1018,6 +1020,7 @@ class BlockingMethods(Protocol):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         expand: bool = True,
+        q: str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[CalendarEvent]:
@@ -1034,6 +1037,7 @@ class BlockingMethods(Protocol):
                 "since": since,
                 "until": until,
                 "expand": expand,
+                "q": q,
                 "limit": limit,
                 "offset": offset,
             },
@@ -3234,6 +3238,7 @@ class AwaitedMethods(Protocol):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         expand: bool = True,
+        q: str | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[CalendarEvent]:
@@ -3245,6 +3250,7 @@ class AwaitedMethods(Protocol):
                 since=since,
                 until=until,
                 expand=expand,
+                q=q,
                 limit=limit,
                 offset=offset,
             )
@@ -3258,6 +3264,7 @@ class AwaitedMethods(Protocol):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         expand: bool = True,
+        q: str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[CalendarEvent]:
@@ -3274,6 +3281,7 @@ class AwaitedMethods(Protocol):
                 "since": since,
                 "until": until,
                 "expand": expand,
+                "q": q,
                 "limit": limit,
                 "offset": offset,
             },

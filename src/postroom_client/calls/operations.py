@@ -753,6 +753,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default=True,
         ),
         Parameter(
+            "q",
+            "text",
+            help="Words that an event has in its texts or people; without from and until at any time, each series once.",
+        ),
+        Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
         Parameter(

@@ -11,14 +11,16 @@ from postroom.clock import DAY, MINUTE, to_iso
 from postroom.errors import BadRequest
 from postroom.fields import AskedMoment, InboxFilter, Limit, Offset, Timestamp, read_asked
 from postroom.mailbox import inbox_calendars, inboxes
-from postroom.mailbox.calendars import calendar_events, free_time
+from postroom.mailbox.calendars import calendar_events, event_search, free_time
 from postroom.mailbox.calendars.calendar_json import ShownCalendarEvent, show_event
 from postroom.mailbox.calendars.spans import MAYBE, EventSpan
 from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.storage.database import Tx
 from postroom_mail.reading.recurrence import StepBudget
+from postroom_mail.search.tokens import split_sought
 
 DEFAULT_DAYS = 31
+QUERY_CHARACTERS = 200
 
 Since = Annotated[AskedMoment, Meta(description="The beginning of the time that is looked at.")]
 Until = Annotated[AskedMoment, Meta(description="Its end.")]
@@ -36,8 +38,24 @@ class CalendarEventQuery(Struct, frozen=True):
     expand: Annotated[
         bool, Meta(description="Each occurrence of a series (true), or each series once (false).")
     ] = True
+    q: (
+        Annotated[
+            str,
+            Meta(
+                max_length=QUERY_CHARACTERS,
+                description="Words that an event has in its texts or people; without from and until at any"
+                " time, each series once.",
+            ),
+        ]
+        | None
+    ) = None
     limit: Limit = limits.PAGE
     offset: Offset = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take so long that it is read beside all other work."""
+        return self.q is not None
 
 
 class CalendarEventPage(Struct, frozen=True):
@@ -89,6 +107,9 @@ class Slots(Struct, frozen=True):
 def list_calendar_events(tx: Tx, caller: Caller, query: CalendarEventQuery, now: int) -> CalendarEventPage:
     """List the events of a calendar or an inbox: each occurrence in a time, in order"""
     found = find_calendars(tx, caller.scope, query)
+    words = read_words(query.q)
+    if query.since is None and query.until is None and words:
+        return search(tx, found, words, query)
     if query.since is None and query.until is None and not query.expand:
         return list_series(tx, found, query)
     since, until = read_range(query.since, query.until, limits.CALENDAR_RANGE_DAYS, now)
@@ -96,6 +117,8 @@ def list_calendar_events(tx: Tx, caller: Caller, query: CalendarEventQuery, now:
     spans = [(each, span) for each in found for span in free_time.list_spans(tx, each, since, until, steps)]
     if len(found) > 1:
         spans.sort(key=lambda pair: (pair[1].starts_at, pair[1].event_id))
+    if words:
+        spans = saying(tx, spans, words)
     if not query.expand:
         spans = first_of_each(spans)
     page = spans[query.offset : query.offset + query.limit]
@@ -106,6 +129,31 @@ def list_calendar_events(tx: Tx, caller: Caller, query: CalendarEventQuery, now:
         if span.event_id in events
     ]
     return CalendarEventPage(shown, len(spans))
+
+
+def read_words(given: str | None) -> list[str]:
+    """The words of a search, folded as those of emails are."""
+    words = split_sought(given)[0] if given else []
+    if given is not None and not words:
+        raise BadRequest("q has no word to search for.", field="q")
+    return words
+
+
+def search(
+    tx: Tx, found: list[InboxCalendar], words: list[str], query: CalendarEventQuery
+) -> CalendarEventPage:
+    calendars = {each.id: each for each in found}
+    events = event_search.find(tx, list(calendars), words)
+    page = events[query.offset : query.offset + query.limit]
+    return CalendarEventPage([show_event(each, calendars[each.calendar_id]) for each in page], len(events))
+
+
+def saying(
+    tx: Tx, spans: list[tuple[InboxCalendar, EventSpan]], words: list[str]
+) -> list[tuple[InboxCalendar, EventSpan]]:
+    events = calendar_events.list_by_ids(tx, [span.event_id for _, span in spans])
+    fitting = {event_id for event_id, event in events.items() if event_search.has(event, words)}
+    return [pair for pair in spans if pair[1].event_id in fitting]
 
 
 def find_calendars(tx: Tx, scope: Scope, query: CalendarEventQuery) -> list[InboxCalendar]:

@@ -4,11 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.calendar_errors import InvalidCalendarFile
+from postroom.events import kinds
+from postroom.events.calendar_notices import tell
 from postroom.limits import FEED_BYTES
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars import calendar_events
@@ -18,9 +21,11 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of, parse_list
-from postroom_mail.reading.series import CalendarObjects, Series, read_objects
+from postroom_mail.reading.recurrence import StepBudget
+from postroom_mail.reading.series import LATEST, CalendarObjects, Series, occurrences, read_objects
 
 TOGETHER = 50  # events of one transaction
+TOLD = 50  # events of one file, or of one look at a feed, of which the log tells
 
 
 class ImportedFile(Struct, rename="camel", frozen=True):
@@ -53,15 +58,26 @@ async def read_file(content: bytes) -> CalendarObjects:
 
 
 async def store(
-    resources: Resources, scope: Scope, calendar_id: str, objects: CalendarObjects, follows: bool = False
+    resources: Resources,
+    scope: Scope,
+    calendar_id: str,
+    objects: CalendarObjects,
+    follows: bool = False,
+    actor: Actor | None = None,
 ) -> Imported:
-    """Store events in small transactions. A repeated import changes nothing, so it continues after a kill."""
+    """Store events in small transactions. A repeated import changes nothing, so it continues after a kill.
+
+    The log tells of what is to come, as far as it is new: not of a feed that is looked at for the first time.
+    """
+    calendar = await resources.db.read(inbox_calendars.get, scope, calendar_id)
+    log = ImportLog(0 if follows and not calendar.event_count else TOLD, actor)
     done = Imported()
     for part in in_parts(objects.series):
-        done = done.plus(await resources.db.write(put_some, scope, calendar_id, part, resources.now()))
+        added, left = await resources.db.write(put_some, scope, calendar_id, part, log, resources.now())
+        done, log = done.plus(added), replace(log, left=left)
     if follows:
         kept = frozenset(calendar_events.key_of(each.uid) for each in objects.series)
-        removed = await resources.db.write(remove_others, scope, calendar_id, kept, resources.now())
+        removed = await resources.db.write(remove_others, scope, calendar_id, kept, log, resources.now())
         done = done.plus(Imported(removed=removed))
     return done
 
@@ -72,16 +88,34 @@ def in_parts(series: Sequence[Series]) -> Iterator[list[Series]]:
         yield part
 
 
-def put_some(tx: Tx, scope: Scope, calendar_id: str, found: list[Series], now: int) -> Imported:
+class ImportLog(Struct):
+    """How many more changes the log tells of, and who made them; `steps` bounds what is expanded for it."""
+
+    left: int
+    actor: Actor | None = None
+    steps: StepBudget = field(default_factory=StepBudget)
+
+    def tell(self, tx: Tx, kind: str, calendar: InboxCalendar, event: CalendarEvent, now: int) -> None:
+        if self.left and occurrences(event.series, now, LATEST, 1, calendar.time_zone, self.steps):
+            tell(tx, kind, calendar, event, now, actor=self.actor)
+            self.left -= 1
+
+
+def put_some(
+    tx: Tx, scope: Scope, calendar_id: str, found: list[Series], asked: ImportLog, now: int
+) -> tuple[Imported, int]:
+    """Return what was stored, and of how many more changes the log may tell."""
     calendar = inbox_calendars.get(tx, scope, calendar_id)
     inbox = inboxes.get(tx, scope, calendar.inbox_id)
-    done = Imported()
+    done, log = Imported(), ImportLog(asked.left, asked.actor)  # a transaction may run again
     for series in found:
-        done = done.plus(put_one(tx, calendar, inbox.address, series, now))
-    return done
+        done = done.plus(put_one(tx, calendar, inbox.address, series, log, now))
+    return done, log.left
 
 
-def put_one(tx: Tx, calendar: InboxCalendar, address: str, series: Series, now: int) -> Imported:
+def put_one(
+    tx: Tx, calendar: InboxCalendar, address: str, series: Series, log: ImportLog, now: int
+) -> Imported:
     """Store one event. Events made by email or by this server stay as they are: a file proves nothing."""
     known = calendar_events.find_of_calendar(tx, calendar.id, series.uid)
     if known is not None and (known.message_id is not None or known.series == series):
@@ -90,7 +124,9 @@ def put_one(tx: Tx, calendar: InboxCalendar, address: str, series: Series, now: 
     event = replace(
         event, series=series, status=series.part.status, own_response=own_response(series, address)
     )
-    calendar_events.put(tx, calendar, event, (), now, known is None)
+    event = calendar_events.put(tx, calendar, event, (), now, known is None)
+    kind = kinds.CALENDAR_CREATED if known is None else kinds.CALENDAR_CHANGED
+    log.tell(tx, kind, calendar, event, now)
     return Imported(created=1) if known is None else Imported(changed=1)
 
 
@@ -107,9 +143,14 @@ def own_response(series: Series, address: str) -> str | None:
     return own.participation_status if own is not None and own.participation_status in known else "accepted"
 
 
-def remove_others(tx: Tx, scope: Scope, calendar_id: str, kept: frozenset[str], now: int) -> int:
+def remove_others(
+    tx: Tx, scope: Scope, calendar_id: str, kept: frozenset[str], asked: ImportLog, now: int
+) -> int:
     """Remove events that the feed no longer has."""
+    calendar, log = inbox_calendars.get(tx, scope, calendar_id), ImportLog(asked.left, asked.actor)
     gone: list[CalendarEvent] = calendar_events.list_besides(tx, calendar_id, kept)
     for event in gone:
         calendar_events.remove(tx, event, now)
+        off = replace(event, status=calendar_events.CANCELLED)
+        log.tell(tx, kinds.CALENDAR_CANCELLED, calendar, off, now)
     return len(gone)

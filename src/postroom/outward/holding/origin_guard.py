@@ -13,7 +13,7 @@ from postroom.accounts import audit
 from postroom.accounts.rules import origin_guard
 from postroom.accounts.rules.origin_guard import HOLD, OFF, REFUSE
 from postroom.holding_errors import OriginNotAllowed
-from postroom.inward.admit import is_genuine
+from postroom.inward.genuine import is_genuine
 from postroom.mailbox import correspondents, documents, inboxes, messages, origins, thread_participants
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox

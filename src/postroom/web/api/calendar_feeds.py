@@ -27,7 +27,8 @@ async def import_calendar_file(call: Call, calendar_id: str, body: ImportedFile)
     """Import a calendar file (.ics) into a calendar; nobody is told by email"""
     calendar = await call.resources.db.read(inbox_calendars.get, call.scope, calendar_id)
     objects = await imported.read_file(body.content.encode(errors="replace"))
-    return await imported.store(call.resources, call.scope, calendar.id, objects)
+    actor = call.decider.actor
+    return await imported.store(call.resources, call.scope, calendar.id, objects, actor=actor)
 
 
 async def calendar_feed(site: Site, file: str) -> Response:

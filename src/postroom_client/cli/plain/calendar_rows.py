@@ -53,12 +53,6 @@ CALENDARS = (
     ),
     Plain("calendar-events get", "get_calendar_event", "Show an event.", show=show_event),
     Plain(
-        "calendar-events update",
-        "update_calendar_event",
-        "Change an event; attendees are told by email.",
-        show=show_event,
-    ),
-    Plain(
         "calendar-events delete",
         "cancel_calendar_event",
         "Cancel an event; attendees are told by email.",
