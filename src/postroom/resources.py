@@ -50,6 +50,27 @@ class Damage(Struct):
     found: str = ""
 
 
+class ServiceFault(Struct, frozen=True):
+    """A service of the operator's choice that is not used: in words for anyone, and why, for the operator."""
+
+    words: str
+    reason: str
+    since: int
+
+
+class ServiceFaults(Struct):
+    """Services that this process finds away or useless, by their name."""
+
+    found: dict[str, ServiceFault] = field(default_factory=dict)
+
+    def note(self, name: str, words: str, reason: str, now: int) -> None:
+        since = self.found[name].since if name in self.found else now
+        self.found[name] = ServiceFault(words, reason, since)
+
+    def clear(self, name: str) -> None:
+        self.found.pop(name, None)
+
+
 class Resources(Struct, frozen=True):
     config: Config
     db: Database
@@ -62,6 +83,7 @@ class Resources(Struct, frozen=True):
     loops: LoopSupervisor = field(default_factory=lambda: LoopSupervisor(SystemClock()))
     workers: WorkerCounts = field(default_factory=WorkerCounts)
     damage: Damage = field(default_factory=Damage)
+    services: ServiceFaults = field(default_factory=ServiceFaults)
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
     event_translation: EventTranslation = field(default_factory=EventTranslation)

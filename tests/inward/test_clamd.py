@@ -1,8 +1,11 @@
 """clamd looks at each email and its files: what it finds is withheld, and no clamd holds email up forever."""
 
 import asyncio
+from base64 import b64encode
+from email import message_from_bytes
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -13,6 +16,7 @@ from postroom.net.clamd import ClamdAway, Scanned, scan
 from postroom.queue import leases
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
+from tests.imap.live import aside, log_in, ok
 from tests.inward.clamav import EICAR, NAME, Talk, odd_clamd, running_clamd
 from tests.letters import letter, letter_with_files
 from tests.plain_transport import http_client
@@ -143,6 +147,9 @@ async def test_email_passes_unscanned_or_waits_for_clamd(
             await server.deliver(letter_with_files(*FILES), "hello")
             await until(lambda: server.resources.db.read(tries))
             assert (await shown(server, "/v1/events"))[1]["data"] == [], "it waits"
+            await until(lambda: server.resources.services.found)
+            said = (await shown(server, "/ready"))[1]["warnings"]
+            assert said == ["The malware scanner does not answer. Run `postroom doctor`."]
             clock.turn(3600 * 1000)
             server.resources.db.ring(examine.BELL)
             event = await server.next_event()
@@ -160,3 +167,65 @@ def test_the_address_of_clamd_is_a_host_with_a_port_or_a_socket(tmp_path: Path) 
     for wrong in ("clamav", "unix:clamd", "127.0.0.1:", ":3310", "127.0.0.1:99999", "http://clamav"):
         with pytest.raises(ConfigError, match="POSTROOM_CLAMD"):
             settings(tmp_path, CLAMD=wrong)
+
+
+async def finds(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """What has the word EICAR in it is infected."""
+    await reader.readuntil(b"\0")
+    content = b""
+    while size := int.from_bytes(await reader.readexactly(4), "big"):
+        content += await reader.readexactly(size)
+    is_bad = EICAR in content or b64encode(EICAR) in content
+    writer.write(b"stream: Eicar FOUND\0" if is_bad else b"stream: OK\0")
+    writer.close()
+
+
+async def test_an_infected_email_leaves_by_no_other_way(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with odd_clamd(finds) as address:
+        config = settings(tmp_path, DATABASE_URL=database_url, CLAMD=address, IMAP="127.0.0.1:0")
+        async with running_server(config, clock) as server:
+            inbox_id = await server.new_inbox("hello")
+            raw = letter_with_files(*FILES, text="The report that you asked for is attached. " * 3)
+            await server.deliver(raw, "hello")
+            message_id = (await server.next_event())["message"]["id"]
+            path = f"/v1/messages/{message_id}/raw"
+            code, answer = await shown(server, path)
+            assert (code, answer["error"]) == (403, "infected")
+            code, as_it_came = await shown(server, f"{path}?infected=yes")
+            files = [part.get_payload(decode=True) for part in message_from_bytes(as_it_came).walk()]
+            assert (code, EICAR in files) == (200, True)
+            reader = await server.api.post(
+                "/v1/api-keys", json={"inboxId": inbox_id, "permissions": ["read"]}
+            )
+            async with server.client(reader.json()["token"]) as client:
+                assert (await client.get(f"{path}?infected=yes")).json()["error"] == "forbidden"
+            listed = (await shown(server, f"/v0/inboxes/{inbox_id}/messages"))[1]["messages"][0]
+            name = quote(listed["message_id"], safe="")
+            assert (await shown(server, f"/v0/inboxes/{inbox_id}/messages/{name}/raw"))[0] == 403
+            redirect = {"to": ["bob@there.example"]}
+            sent = await server.api.post(
+                f"/v1/messages/{message_id}/redirect", json=redirect, headers={"Idempotency-Key": "r"}
+            )
+            assert (sent.status_code, sent.json()["error"]) == (403, "infected")
+            await aside(lambda: read_by_imap(server, as_it_came))
+
+
+def read_by_imap(server: Server, as_it_came: bytes) -> None:
+    client = log_in(server, "hello")
+    ok(client.select("INBOX", readonly=True))
+    (found,) = [
+        each for each in ok(client.fetch("1", "(RFC822.SIZE BODY.PEEK[])")) if isinstance(each, tuple)
+    ]
+    assert f"RFC822.SIZE {len(as_it_came)}".encode() in found[0]
+    assert len(found[1]) == len(as_it_came)
+    assert EICAR not in found[1]
+    assert b64encode(EICAR)[:20] not in found[1]
+    read = message_from_bytes(found[1])
+    assert [part.get_filename() for part in read.walk()] == [None, None, "clean.txt", "bad.com"]
+    leaves = [part for part in read.walk() if not part.is_multipart()]
+    text, clean, bad = (bytes(part.get_payload(decode=True)).strip() for part in leaves)
+    assert text == b"clamd found Eicar. What this email holds is withheld."
+    assert clean == bad == b""
+    client.logout()

@@ -15,6 +15,7 @@ from postroom.inward.junk.services import ask_services
 from postroom.inward.junk.weighing import Evidence, Standing, weigh
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
+from postroom.resources import ServiceFaults
 from postroom_mail.html.page import NO_PAGE, read_page
 from tests.doubles_dns import DnsServer
 
@@ -102,7 +103,9 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
         resolver = Resolver([dns.address], deadline_seconds=5)
         dns.servfail.add("4.4.8.8.down.test")
         zones = [(f"{name}.test", 2.5) for name in ("good", "wild", "odd", "refusing", "down", "silent")]
-        found = await ask_lists(resolver, zones, [("links.test", 4.0)], PEER, page)
+        faults = ServiceFaults()
+        found = await ask_lists(resolver, zones, [("links.test", 4.0)], PEER, page, faults, 7)
+        assert {name: each.since for name, each in faults.found.items()} == {"list wild.test": 7}
         assert [(each.name, each.weight) for each in found] == [
             ("list good.test", 2.5),
             ("list links.test", 4.0),

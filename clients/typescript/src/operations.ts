@@ -664,10 +664,11 @@ export abstract class Operations {
   }
 
   /** Get a message as it came, RFC 5322. */
-  getRawMessage(messageId: string): Promise<Uint8Array> {
+  getRawMessage(messageId: string, query: { infected?: "yes" } = {}): Promise<Uint8Array> {
     return this.run({
       method: "GET",
       path: path("v1", "messages", messageId, "raw"),
+      query,
       answer: "bytes",
       isRepeatable: true,
       seconds: 120,

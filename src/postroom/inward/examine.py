@@ -179,7 +179,7 @@ async def find_out(
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail, readers = await pools.READING.run(parse_mail, raw), Analysis()
     accepted_at = from_iso(documents.decode(message.document).created_at)
-    scan = await scanning.scan(resources.config, raw, mail, accepted_at, resources.now())
+    scan = await scanning.scan(resources, raw, mail, accepted_at)
     files = scanning.with_scan(files, scan)
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful

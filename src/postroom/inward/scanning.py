@@ -8,16 +8,17 @@ from msgspec.structs import replace
 
 from postroom import log
 from postroom.clock import SECOND
-from postroom.config import Config
 from postroom.inward.screening import Screening
+from postroom.mailbox import infected
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Signal
 from postroom.net import clamd
 from postroom.net.clamd import ClamdAway, Scanned
+from postroom.resources import Resources
 from postroom_mail.mime.parse import ParsedMail
 
-INFECTED = "infected"  # the signal
 WEIGHT = 6
+CLAMD, AWAY = "clamd", "The malware scanner does not answer."
 AT_ONCE = 4  # pieces of one email
 
 
@@ -37,11 +38,12 @@ class Scan(Struct, frozen=True):
         return list(dict.fromkeys(name for name in found if name is not None))
 
 
-async def scan(config: Config, raw: bytes, mail: ParsedMail, accepted_at: int, now: int) -> Scan:
+async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: int) -> Scan:
     """Return an empty scan if there is no clamd, or it is away and nothing waits for it.
 
     Raises Postponed while the email waits, up to `POSTROOM_CLAMD_WAIT` seconds after it was accepted.
     """
+    config, now = resources.config, resources.now()
     if not config.clamd:
         return Scan()
     contents, turns = (raw, *(file.content for file in mail.attachments)), asyncio.Semaphore(AT_ONCE)
@@ -50,10 +52,13 @@ async def scan(config: Config, raw: bytes, mail: ParsedMail, accepted_at: int, n
             asked = (_scan(config.clamd, each, turns) for each in contents)
             whole, *files = await asyncio.gather(*asked)
     except (ClamdAway, TimeoutError) as error:
-        log.get().seldom("clamd is away", address=config.clamd, reason=str(error) or "no answer in time")
+        reason = str(error) or "no answer in time"
+        log.get().seldom("clamd is away", address=config.clamd, reason=reason)
+        resources.services.note(CLAMD, AWAY, reason, now)
         if now < accepted_at + config.clamd_wait * SECOND:
             raise Postponed from None
         return Scan()
+    resources.services.clear(CLAMD)
     return Scan(whole, tuple(files))
 
 
@@ -76,5 +81,5 @@ def with_names(found: Screening, names: Sequence[str]) -> Screening:
     """Malicious if clamd found anything."""
     if not names:
         return found
-    raised = [Signal(INFECTED, WEIGHT, f"clamd found {name}.", name) for name in names]
+    raised = [Signal(infected.SIGNAL, WEIGHT, f"clamd found {name}.", name) for name in names]
     return Screening("malicious", [*found.signals, *raised])

@@ -140,11 +140,6 @@ def require_clean(attachment: Attachment) -> Attachment:
     return attachment
 
 
-def require_no_infected(tx: Tx, message_id: str) -> None:
-    for file in list_of_messages(tx, [message_id], with_text=False).get(message_id, []):
-        require_clean(file)
-
-
 def require_text(attachment: Attachment) -> str:
     if attachment.parsed_text is None:
         raise NoText(f"There is no text for this file ({attachment.extraction_method or 'not read yet'}).")

@@ -11,7 +11,7 @@ from postroom.accounts.scope import Scope
 from postroom.clock import from_iso
 from postroom.errors import ApiError, BadRequest, DraftChanged
 from postroom.limits import RECIPIENTS
-from postroom.mailbox import attachments, documents, inboxes, messages, raw_mails, related, threads
+from postroom.mailbox import documents, inboxes, infected, messages, raw_mails, related, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
@@ -258,7 +258,7 @@ def is_imported(tx: Tx, document: Document | None) -> bool:
 def find_forwarded(tx: Tx, here: Scope, message_id: str) -> Document:
     """Raise Infected if a file of it may not be passed on."""
     message = messages.get(tx, here, message_id)
-    attachments.require_no_infected(tx, message.id)
+    infected.require_whole(tx, message.id)
     return documents.decode(message.document)
 
 

@@ -72,7 +72,7 @@ async def ready(site: Site) -> server_shapes.Readiness:
     return server_shapes.Readiness(
         server_shapes.Workers(workers.expected, workers.running, workers.restarts),
         server_shapes.SearchProgress(found.waiting, found.earlier_percent),
-        await site.resources.db.read(list_warnings),
+        [*await site.resources.db.read(list_warnings), *list_faults(site.resources)],
     )
 
 
@@ -84,6 +84,12 @@ def list_warnings(tx: Tx) -> list[str]:
         else f"There is no certificate for {failing.name} yet. Run `postroom doctor`."
         for failing in certificates.list_states(tx, WARNINGS, failing=True)
     ]
+
+
+def list_faults(resources: Resources) -> list[str]:
+    """Not their names: which services watch over the email is nobody else's business."""
+    found = dict.fromkeys(each.words for each in resources.services.found.values())
+    return [f"{words} Run `postroom doctor`." for words in found][:WARNINGS]
 
 
 async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:

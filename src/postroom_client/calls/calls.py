@@ -905,9 +905,15 @@ def update_message(
     )
 
 
-def get_raw_message(message_id: str) -> Call[bytes]:
+def get_raw_message(message_id: str, *, infected_yes: bool = False) -> Call[bytes]:
     """Get a message as it came, RFC 5322."""
-    return Call("GET", path("v1", "messages", message_id, "raw"), content, timeout_seconds=120)
+    return Call(
+        "GET",
+        path("v1", "messages", message_id, "raw"),
+        content,
+        query=present({"infected": "yes" if infected_yes else None}),
+        timeout_seconds=120,
+    )
 
 
 def get_receipt(message_id: str) -> Call[Receipt]:

@@ -879,9 +879,9 @@ class BlockingMethods(Protocol):
             )
         )
 
-    def get_raw_message(self, message_id: str) -> bytes:
+    def get_raw_message(self, message_id: str, *, infected_yes: bool = False) -> bytes:
         """Get a message as it came, RFC 5322."""
-        return self.run(calls.get_raw_message(message_id))
+        return self.run(calls.get_raw_message(message_id, infected_yes=infected_yes))
 
     def get_receipt(self, message_id: str) -> Receipt:
         """Get the receipt of a sent message: what was shown, who decided and what left, signed."""
@@ -3121,9 +3121,9 @@ class AwaitedMethods(Protocol):
             )
         )
 
-    async def get_raw_message(self, message_id: str) -> bytes:
+    async def get_raw_message(self, message_id: str, *, infected_yes: bool = False) -> bytes:
         """Get a message as it came, RFC 5322."""
-        return await self.run(calls.get_raw_message(message_id))
+        return await self.run(calls.get_raw_message(message_id, infected_yes=infected_yes))
 
     async def get_receipt(self, message_id: str) -> Receipt:
         """Get the receipt of a sent message: what was shown, who decided and what left, signed."""

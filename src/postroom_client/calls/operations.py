@@ -623,7 +623,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("add_labels", "texts"),
         Parameter("remove_labels", "texts"),
     ),
-    "get_raw_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "get_raw_message": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter("infected_yes", "switch", help="Also a file in which clamd found malware; needs `manage`."),
+    ),
     "get_receipt": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_attachment": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),

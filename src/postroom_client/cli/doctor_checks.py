@@ -137,14 +137,23 @@ def check_storage(client: Client, settings: Settings) -> Finding:
 
 def check_certificates(client: Client, settings: Settings) -> Finding:
     """Whether the server gets the certificates that it orders; the reasons are on a page for operators."""
+    return _check_warnings(client, "certificates", True, "No order of a certificate fails.")
+
+
+def check_services(client: Client, settings: Settings) -> Finding:
+    """Whether the services that the server asks about email answer: clamd, rspamd, spamd, DNS lists."""
+    return _check_warnings(client, "services", False, "What the server asks about email answers.")
+
+
+def _check_warnings(client: Client, name: str, is_of_certificates: bool, fine: str) -> Finding:
     try:
         warnings = msgspec.json.decode(_get(client, "/ready").content, type=Ready).warnings
     except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
-        return Finding("certificates", "warn", "The server does not report its certificates.")
-    if not warnings:
-        return Finding("certificates", "pass", "No order of a certificate fails.")
-    detail = " ".join(each.partition(" Run ")[0] for each in warnings[:NAMED])
-    return Finding("certificates", "warn", detail, "Read the reason on the page Operator, Health.")
+        return Finding(name, "warn", f"The server does not report its {name}.")
+    found = [each.partition(" Run ")[0] for each in warnings if ("certificate" in each) is is_of_certificates]
+    if not found:
+        return Finding(name, "pass", fine)
+    return Finding(name, "warn", " ".join(found[:NAMED]), "Read the reason on the page Operator, Health.")
 
 
 class SearchProgress(msgspec.Struct, rename="camel", frozen=True):
@@ -375,6 +384,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("clock", check_clock),
     ("storage", check_storage),
     ("certificates", check_certificates),
+    ("services", check_services),
     (DNS, check_dns),
     (WAYS, check_ways),
     (PEOPLE, check_people),

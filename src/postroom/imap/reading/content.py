@@ -8,14 +8,16 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.errors import ApiError, NotFound
 from postroom.imap.state import ImapState
-from postroom.mailbox import draft_mail, raw_mails
+from postroom.mailbox import draft_mail, infected, raw_mails
 from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.raw_mails import RawMail
 from postroom.operations.folders import mails
 from postroom.processes import pools
+from postroom.storage.database import Tx
 from postroom_mail.mime import imap_sections
 from postroom_mail.mime.imap_sections import BodyPart
+from postroom_mail.mime.withheld import withhold
 
 
 class StoredContent:
@@ -30,7 +32,9 @@ class StoredContent:
         if ids.is_id(ids.DRAFT, mail.message_id):
             _, whole = await _draft(client, mail)
             return cls(client, mail, RawMail(whole, None, 0, b""))
-        raw = await client.resources.db.read(raw_mails.get, mail.message_id)
+        raw, infection = await client.resources.db.read(_find_raw, mail.message_id)
+        if infection:
+            raw = await _withheld(client, raw, infection)
         return cls(client, mail, replace(raw, signature=b""))
 
     async def structure(self) -> BodyPart:
@@ -56,6 +60,20 @@ class StoredContent:
             position += len(chunk)
             if position >= end:
                 return
+
+
+def _find_raw(tx: Tx, message_id: str) -> tuple[RawMail, str]:
+    return raw_mails.get(tx, message_id), infected.find_name(tx, message_id)
+
+
+async def _withheld(client: ImapState, raw: RawMail, infection: str) -> RawMail:
+    """Structure and sizes stay: a client may have seen them before the email was scanned."""
+    whole = raw.content
+    if whole is None:
+        whole = b"".join([chunk async for chunk in await raw_mails.stream(client.resources, raw)])
+    notice = f"clamd found {infection}. What this email holds is withheld."
+    content = await pools.READING.run(withhold, whole, raw.trace_bytes, notice)
+    return RawMail(content, None, raw.trace_bytes, b"")
 
 
 async def measured(client: ImapState, mail: FolderMail) -> FolderMail:

@@ -47,8 +47,16 @@ async def find_evidence(resources: Resources, inbox_id: str, content: JunkConten
     score, has_name, services, listed = await asyncio.gather(
         pools.READING.run(words.score, content.raw, content.mail, content.shown, content.page, taught),
         has_reverse_name(resources.resolver, peer.peer_ip),
-        ask_services(config, content.raw),
-        ask_lists(resources.resolver, config.address_lists, config.link_lists, peer.peer_ip, content.page),
+        ask_services(config, content.raw, resources.services, resources.now()),
+        ask_lists(
+            resources.resolver,
+            config.address_lists,
+            config.link_lists,
+            peer.peer_ip,
+            content.page,
+            resources.services,
+            resources.now(),
+        ),
     )
     is_public = public_addresses.is_public(peer.peer_ip)
     return Evidence(

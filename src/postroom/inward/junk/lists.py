@@ -12,25 +12,34 @@ from postroom import log
 from postroom.mailbox.documents import JunkReason
 from postroom.net import public_addresses
 from postroom.net.dns import DnsTemporary, Resolver
+from postroom.resources import ServiceFaults
 from postroom_mail.html.page import HtmlPage
 
 Zones = Sequence[tuple[str, float]]  # names of lists, and how much each weighs
 
 SECONDS = 3.0
 MOST_HOSTS = 10
+LEFT_OUT = "A DNS list answers for everything and is left out."
 NEVER_LISTED = "1.0.0.127"
 REFUSALS = "127.255.255."  # how lists say that they do not answer this resolver
 
 
 async def ask_lists(
-    resolver: Resolver, address_lists: Zones, link_lists: Zones, peer_ip: str, page: HtmlPage
+    resolver: Resolver,
+    address_lists: Zones,
+    link_lists: Zones,
+    peer_ip: str,
+    page: HtmlPage,
+    faults: ServiceFaults | None = None,
+    now: int = 0,
 ) -> tuple[JunkReason, ...]:
     """Return what is listed. Lists that do not answer in time say nothing."""
     servers = [reversed_address(peer_ip)] if public_addresses.is_public(peer_ip) else []
     hosts = hosts_of(page)
     asked = [(zone, weight, servers) for zone, weight in address_lists if servers]
     asked += [(zone, weight, hosts) for zone, weight in link_lists if hosts]
-    found = await asyncio.gather(*(_is_listed(resolver, zone, names) for zone, _, names in asked))
+    known = faults or ServiceFaults()
+    found = await asyncio.gather(*(_is_listed(resolver, zone, names, known, now) for zone, _, names in asked))
     return tuple(
         JunkReason(f"list {zone}", weight)
         for (zone, weight, _), is_listed in zip(asked, found, strict=True)
@@ -38,17 +47,21 @@ async def ask_lists(
     )
 
 
-async def _is_listed(resolver: Resolver, zone: str, names: Iterable[str]) -> bool:
+async def _is_listed(
+    resolver: Resolver, zone: str, names: Iterable[str], faults: ServiceFaults, now: int
+) -> bool:
     try:
         async with asyncio.timeout(SECONDS):
             answers = await asyncio.gather(*(_names(resolver, f"{name}.{zone}") for name in names))
             if not any(answers):
                 return False
             if not await _names(resolver, f"{NEVER_LISTED}.{zone}"):
+                faults.clear(f"list {zone}")
                 return True
     except (DnsTemporary, TimeoutError):
         return False
     log.get().seldom("a DNS list names 127.0.0.1 and is left out: it answers for everything", list=zone)
+    faults.note(f"list {zone}", LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
     return False
 
 

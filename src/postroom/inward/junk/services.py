@@ -13,6 +13,7 @@ from postroom import log
 from postroom.config import Config
 from postroom.mailbox.documents import JunkReason
 from postroom.net.one_question import ServiceAway, exchange
+from postroom.resources import ServiceFaults
 
 SECONDS = 5.0
 ANSWER_BYTES = 256 * 1024
@@ -20,6 +21,7 @@ CONTENT_BYTES = 1024 * 1024  # of longer email they see nothing
 RSPAMD_MARKS = 6.0  # the score from which rspamd by default marks email as spam
 WEIGHT_OF_A_MARK = 2.2  # as much as a score of 0.9
 LEAST, MOST = -2.0, 6.0
+AWAY = "A spam filter beside the server does not answer."
 
 _SPAM = re.compile(rb"^Spam: *(?:True|False|Yes|No) *; *(-?[0-9.]{1,12}) */ *(-?[0-9.]{1,12})", re.I | re.M)
 
@@ -28,24 +30,32 @@ class _Checked(Struct):
     score: float
 
 
-async def ask_services(config: Config, raw: bytes) -> tuple[JunkReason, ...]:
+async def ask_services(
+    config: Config, raw: bytes, faults: ServiceFaults | None = None, now: int = 0
+) -> tuple[JunkReason, ...]:
     if len(raw) > CONTENT_BYTES:
         return ()
     asked = []
     if config.rspamd_url:
-        asked.append(_weight_of("rspamd", _ask_rspamd(config.rspamd_url, raw)))
+        asked.append(_weight_of("rspamd", _ask_rspamd(config.rspamd_url, raw), faults, now))
     if config.spamd:
-        asked.append(_weight_of("spamassassin", _ask_spamd(config.spamd, raw)))
+        asked.append(_weight_of("spamassassin", _ask_spamd(config.spamd, raw), faults, now))
     found = await asyncio.gather(*asked)
     return tuple(each for each in found if each is not None)
 
 
-async def _weight_of(name: str, asking: Awaitable[float]) -> JunkReason | None:
+async def _weight_of(
+    name: str, asking: Awaitable[float], faults: ServiceFaults | None, now: int
+) -> JunkReason | None:
+    known = faults or ServiceFaults()
     try:
         part = await asking
     except (ServiceAway, ValueError, msgspec.MsgspecError) as error:
-        log.get().seldom(f"{name} gave no answer", reason=f"{type(error).__name__}: {error}"[:200])
+        reason = f"{type(error).__name__}: {error}"[:200]
+        log.get().seldom(f"{name} gave no answer", reason=reason)
+        known.note(name, AWAY, reason, now)
         return None
+    known.clear(name)
     weight = WEIGHT_OF_A_MARK * (2 * part - 1)
     return JunkReason(name, max(LEAST, min(MOST, weight))) if math.isfinite(weight) else None
 

@@ -9,7 +9,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_mail_date
 from postroom.errors import NotRedirectable
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
-from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
+from postroom.mailbox import documents, inboxes, infected, messages, raw_mails, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, Message
@@ -71,6 +71,7 @@ def look_up(
     tx: Tx, caller: Caller, message_id: str, key: str, request_hash: str, now: int
 ) -> Redirected | SendAnswer:
     message = messages.get(tx, caller.scope, message_id)
+    infected.require_whole(tx, message.id)
     inbox = inboxes.get(tx, caller.scope, message.inbox_id)
     known = idempotency.find_answer(tx, caller.scope, inbox, key, request_hash, now)
     if known is not None:

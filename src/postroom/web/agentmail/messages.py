@@ -14,7 +14,7 @@ from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import Cursor, Span
 from postroom.limits import PAGE_BYTES
-from postroom.mailbox import attachments, keyset_listing, labels, messages, raw_mails
+from postroom.mailbox import attachments, infected, keyset_listing, labels, messages, raw_mails
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.keyset_listing import Wanted
@@ -220,6 +220,7 @@ def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
 def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
     """A link to the raw mail that needs no key."""
     message = messages.get(tx, caller.scope, message_id)
+    infected.require_whole(tx, message.id)
     (shown,) = showing.show_messages(tx, [message])
     secret = attachments.link_secret(tx)
     return {

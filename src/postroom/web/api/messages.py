@@ -12,7 +12,7 @@ from postroom import ids
 from postroom.accounts.permissions import MANAGING, require_any
 from postroom.accounts.scope import Scope
 from postroom.errors import NoPreview
-from postroom.mailbox import attachments, drafts, messages, raw_mails
+from postroom.mailbox import attachments, drafts, infected, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.drafts import KeptFile
 from postroom.operations import threads
@@ -44,12 +44,6 @@ async def delete_thread(call: Call, thread_id: str) -> None:
         await remove_blobs(call.resources, blobs)
 
 
-async def get_raw_message(call: Call, message_id: str) -> Response:
-    """Get a message as it came, RFC 5322"""
-    await call.resources.db.read(messages.get, call.scope, message_id)
-    return await send_raw(call.resources, message_id)
-
-
 async def send_raw(resources: Resources, message_id: str) -> Response:
     raw = await resources.db.read(raw_mails.get, message_id)
     if raw.content is not None:
@@ -65,6 +59,20 @@ class DownloadQuery(Struct, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+
+
+async def get_raw_message(call: Call, message_id: str, query: DownloadQuery) -> Response:
+    """Get a message as it came, RFC 5322"""
+    name = await call.resources.db.read(find_infection, call.scope, message_id)
+    if query.infected is UNSET:
+        await call.resources.db.read(infected.require_whole, message_id)
+    elif name:
+        require_any(call.caller.permissions, MANAGING)
+    return await send_raw(call.resources, message_id)
+
+
+def find_infection(tx: Tx, scope: Scope, message_id: str) -> str:
+    return infected.find_name(tx, messages.get(tx, scope, message_id).id)
 
 
 async def get_attachment(call: Call, message_id: str, filename: str, query: DownloadQuery) -> Response:
@@ -118,6 +126,7 @@ async def get_raw_by_link(resources: Resources, message_id: str, expires: str, s
 def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now: int) -> None:
     attachments.require_signed_link(attachments.link_secret(tx), message_id, "", expires, signature, now)
     messages.require_visible(tx, message_id)
+    infected.require_whole(tx, message_id)
 
 
 def find_linked_file(

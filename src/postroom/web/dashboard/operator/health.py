@@ -134,6 +134,7 @@ async def show_health(context: PageContext) -> Response:
         workers=resources.workers,
         troubles=resources.loops.failing(),
         failures=resources.loops.failures,
+        services=sorted(resources.services.found.items()),
         config=resources.config,
         ordered=overview.ordered,
         certificate=await pools.FILES.run(read_certificate, resources.config),

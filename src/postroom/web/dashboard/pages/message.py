@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.fields import ScopeFilter
-from postroom.mailbox import documents, messages, raw_mails
+from postroom.mailbox import documents, infected, messages, raw_mails
 from postroom.mailbox.messages import Message
 from postroom.operations import junk, policies, suppressions, threads
 from postroom.operations import messages as message_operations
@@ -15,6 +15,7 @@ from postroom.operations.threads import ThreadChange
 from postroom.outward.invitations import to_answer
 from postroom.processes import pools
 from postroom.web.api import messages as api_messages
+from postroom.web.api.messages import DownloadQuery
 from postroom.web.api.receipts import get_receipt
 from postroom.web.api.send import accept_order
 from postroom.web.dashboard import undo
@@ -128,10 +129,11 @@ async def page_of(context: PageContext, message_id: str) -> str:
 
 async def show_html(context: PageContext, message_id: str, query: PictureQuery) -> Response:
     message: Message = await context.read(messages.get, context.call.scope, message_id)
-    html = documents.decode(message.document).body_html
-    raw = (
-        await raw_mails.read(context.call.resources, message_id, with_trace=False) if "cid:" in html else b""
-    )
+    document = documents.decode(message.document)
+    html, has_pictures = document.body_html, not infected.name_in(document)
+    raw = b""
+    if "cid:" in html and has_pictures:
+        raw = await raw_mails.read(context.call.resources, message_id, with_trace=False)
     return await html_page(html, raw, query.pictures)
 
 
@@ -159,7 +161,7 @@ async def download_receipt(context: PageContext, message_id: str) -> Response:
 
 
 async def download_raw(context: PageContext, message_id: str) -> Response:
-    response = await api_messages.get_raw_message(context.call, message_id)
+    response = await api_messages.get_raw_message(context.call, message_id, DownloadQuery())
     response.headers["Content-Disposition"] = f"attachment; filename={message_id}.eml"
     response.headers["Cache-Control"] = "no-store"
     return response

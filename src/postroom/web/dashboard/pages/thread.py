@@ -21,6 +21,7 @@ from postroom.mailbox import (
     correspondents,
     documents,
     holds,
+    infected,
     labels,
     message_json,
     messages,
@@ -351,6 +352,8 @@ def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
 
 async def read_raw(context: PageContext, message_id: str) -> str:
     await context.read(messages.get, context.call.scope, message_id)
+    if name := await context.read(infected.find_name, message_id):
+        return f"clamd found {name} in this email, so it is not shown as it came."
     raw = await raw_mails.read(context.call.resources, message_id, with_trace=True)
     return raw[:RAW_CHARACTERS].decode("utf-8", "replace").replace("\r\n", "\n")
 
