@@ -58,6 +58,8 @@ SHAPES = {
 NEEDED: dict[str, Any] = {
     "actions": [{"type": "archive"}],
     "address": "someone@example.com",
+    "isJunk": True,
+    "messages": ["aGk="],
     "body": "Hello",
     "content": "BEGIN:VCALENDAR",
     "contentHash": "0" * 64,

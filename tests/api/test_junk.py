@@ -1,5 +1,6 @@
 """Junk: what a message shows of it, the Junk folder, and what people say of it."""
 
+from base64 import b64encode
 from typing import Any
 
 from postroom.web.agentmail import events as agentmail_events
@@ -235,3 +236,65 @@ async def test_in_v0_junk_has_the_label_spam_and_an_event_of_its_own(server: Ser
     assert "spam" in spam["labels"]
     assert agentmail_events.TOLD["message.junk"] == ("message.received.spam",)
     assert "message.received.spam" in agentmail_events.NOT_BY_DEFAULT
+
+
+async def test_a_folder_of_another_mail_client_teaches_and_is_not_stored(server: Server) -> None:
+    words = [
+        b"Subject: Parser patch %d\r\nFrom: dev@work.example\r\n\r\nplumbus grommet %d" % (n, n)
+        for n in range(20)
+    ]
+
+    async def teach(is_junk: bool, raws: list[bytes]) -> dict[str, Any]:
+        encoded = [b64encode(each).decode() for each in raws]
+        answer = await server.api.post("/v1/junk/examples", json={"isJunk": is_junk, "messages": encoded})
+        found: dict[str, Any] = answer.json()
+        return found
+
+    assert (await teach(True, words))["junk"] == 20
+    assert (await teach(True, words))["junk"] == 20, "the same again is one example"
+
+    async def is_learned() -> bool:
+        return bool((await server.api.get("/v1/junk")).json()["waiting"] == 0)
+
+    await until(is_learned)
+    inbox_id = await an_inbox(server, "hello")
+    await server.deliver(note(1), "hello")
+    await came(server, 1)
+    assert len(await messages_of(server, inbox_id)) == 1
+    told = await teach(False, words[:5])
+    assert (told["junk"], told["wanted"]) == (15, 5), "the last word counts"
+    for wrong in ("?", "", "QQ"):
+        refused = await server.api.post("/v1/junk/examples", json={"isJunk": True, "messages": [wrong]})
+        assert (refused.status_code, refused.json()["field"]) == (400, "messages"), wrong
+    key = await server.api.post("/v1/api-keys", json={"inboxId": inbox_id, "permissions": ["read", "send"]})
+    async with server.client(key.json()["token"]) as inner:
+        asked = {"isJunk": True, "messages": ["QUJD"]}
+        assert (await inner.post("/v1/junk/examples", json=asked)).status_code in (403, 404)
+
+
+async def test_pages_say_of_many_that_they_are_junk_or_not(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    for number in (1, 2, 3):
+        await server.deliver(offer(number), "hello")
+    for number in (1, 2):
+        await server.deliver(note(number), "hello")
+    await came(server, 5)
+    async with signed_in(server) as browser:
+
+        async def is_listed() -> bool:
+            page = (await browser.get("/app/search", params={"q": "is:junk"})).text
+            return page.count('name="ids"') == 3 and 'action="/app/junk/not"' in page
+
+        await until(is_listed)
+        whole = await messages_of(server, inbox_id, include="junk")
+        apart = [each["id"] for each in whole if each["folder"] == "junk"]
+        page = (await browser.get("/app/search", params={"q": "is:junk"})).text
+        assert all(f'href="/app/messages/{each}"' in page for each in apart)
+        moved = await browser.post("/app/junk/not", data={"ids": apart[:2], "back": "/app/search?q=is:junk"})
+        assert moved.status_code in (200, 303)
+        assert len(await messages_of(server, inbox_id)) == 4
+        threads = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["data"]
+        notes = [each["id"] for each in threads if each["subject"] == "Re: parser"]
+        await browser.post("/app/mail/marks", data={"ids": notes, "action": "junk"})
+    subjects = [each["subject"] for each in await messages_of(server, inbox_id)]
+    assert subjects == ["FREE!!! $$$ Make money fast"] * 2

@@ -50,7 +50,7 @@ include-name = [
   "GET /v1/calendar-events", "POST /v1/calendar-events", "PATCH /v1/calendar-events/{calendar_event_id}",
   "DELETE /v1/calendar-events/{calendar_event_id}", "POST /v1/calendar-events/{calendar_event_id}/respond",
   "GET /v1/free-busy", "POST /v1/find-times", "GET /v1/briefing", "POST /v1/rules/import",
-  "POST /v1/inboxes/{inbox_id}/aliases",
+  "POST /v1/inboxes/{inbox_id}/aliases", "POST /v1/junk/examples",
   "POST /v1/rules", "PATCH /v1/rules/{rule_id}", "POST /v1/rules/test",
 ]
 checks.positive_data_acceptance.enabled = false

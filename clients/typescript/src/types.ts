@@ -2191,6 +2191,14 @@ export interface RetryFailed {
   since: string;
 }
 
+/** Emails as examples. They are not stored; what the filter learned of them cannot be read back. */
+export interface JunkLessons {
+  /** What all of them are: junk, or wanted. */
+  isJunk: boolean;
+  /** Emails (RFC 5322), in base64. */
+  messages: string[];
+}
+
 export interface PolicyChange {
   inbound?: GivenPolicy;
   outbound?: GivenPolicy;

@@ -1,17 +1,31 @@
 """Operations on junk: say that a message is junk or is not, which moves it and teaches the filter."""
 
+import base64
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.config import Config
-from postroom.inward.junk import examples
+from postroom.errors import BadRequest
+from postroom.inward.junk import examples, learning
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.message_json import Links
 from postroom.operations.folders import teaching
 from postroom.operations.messages import RawMessage, show_message
 from postroom.storage.database import Tx
+
+MOST_LESSONS, LESSON_BYTES = 50, 1_000_000
+
+
+class JunkLessons(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """Emails as examples. They are not stored; what the filter learned of them cannot be read back."""
+
+    is_junk: Annotated[bool, Meta(description="What all of them are: junk, or wanted.")]
+    messages: Annotated[
+        list[str], Meta(min_length=1, max_length=MOST_LESSONS, description="Emails (RFC 5322), in base64.")
+    ]
 
 
 class JunkExamples(Struct, frozen=True):
@@ -40,6 +54,37 @@ def mark_not_junk(
         tx, caller, inbox, [messages.get(tx, caller.scope, message_id)], False, config.base_url, now
     )
     return show_message(tx, caller.scope, message_id, links)
+
+
+def read_lessons(account_id: str, lessons: JunkLessons) -> list[examples.Lesson]:
+    """Takes milliseconds an email: for a thread."""
+    raws = [_decode(number, each) for number, each in enumerate(lessons.messages)]
+    return [examples.to_lesson(account_id, raw, learning.read_features(raw)) for raw in raws]
+
+
+def _decode(number: int, written: str) -> bytes:
+    try:
+        raw = base64.b64decode(written, validate=True)
+    except ValueError:
+        raise BadRequest(
+            f"messages[{number}] is not base64: '{written[:20]}'. Encode the whole email.", field="messages"
+        ) from None
+    if not 0 < len(raw) <= LESSON_BYTES:
+        raise BadRequest(
+            f"messages[{number}] has {len(raw)} bytes. Use 1 to {LESSON_BYTES}.", field="messages"
+        )
+    return raw
+
+
+def add_lessons(
+    tx: Tx, caller: Caller, lessons: list[examples.Lesson], is_junk: bool, now: int
+) -> JunkExamples:
+    """Teach the junk filter with emails that are no messages here"""
+    teacher = teaching.teacher_of(caller)
+    examples.record_lessons(tx, caller.account_id, teacher, lessons, is_junk, now)
+    detail = {"emails": len(lessons), "isJunk": is_junk}
+    audit.record_by(tx, caller, "junk.taught", caller.account_id, now, after=detail)
+    return get_junk_examples(tx, caller)
 
 
 def get_junk_examples(tx: Tx, caller: Caller) -> JunkExamples:

@@ -48,6 +48,7 @@ from postroom.web import public
 from postroom.web.api import connections as connection_checks
 from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, receipts, search, send
 from postroom.web.api import domains as domain_checks
+from postroom.web.api import junk_lessons as lessons
 from postroom.web.api import messages as downloads
 from postroom.web.api import rules as rule_trials
 from postroom.web.api import webhooks as webhook_posts
@@ -361,6 +362,7 @@ ROUTES = (
     post("/v1/webhook/deliveries/{delivery_id}/retry", webhooks.retry_webhook_delivery, ACCOUNT, MANAGING),
     post(f"{MESSAGE}/junk", junk.mark_junk, SCOPED, TEACHING, 200, CANCEL),
     post(f"{MESSAGE}/not-junk", junk.mark_not_junk, SCOPED, TEACHING, 200, CANCEL),
+    post("/v1/junk/examples", lessons.teach_junk_filter, ACCOUNT, MANAGING, 200),
     get("/v1/junk", junk.get_junk_examples, SCOPED, READING),
     post(f"{MESSAGE}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
     get("/v1/policy", policies.get_policy, SCOPED, READING, 200, MISSING),

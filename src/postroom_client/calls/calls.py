@@ -2102,6 +2102,17 @@ def mark_not_junk(message_id: str) -> Call[Message]:
     return Call("POST", path("v1", "messages", message_id, "not-junk"), decoded(Message), is_repeatable=False)
 
 
+def teach_junk_filter(is_junk: bool, messages: Sequence[str]) -> Call[JunkExamples]:
+    """Teach the junk filter with emails that are no messages here."""
+    return Call(
+        "POST",
+        "/v1/junk/examples",
+        decoded(JunkExamples),
+        json=given(isJunk=is_junk, messages=repeated(messages)),
+        is_repeatable=False,
+    )
+
+
 def get_junk_examples() -> Call[JunkExamples]:
     """Count what the account's people have taught the junk filter."""
     return Call("GET", "/v1/junk", decoded(JunkExamples))

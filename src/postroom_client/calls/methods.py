@@ -1922,6 +1922,10 @@ class BlockingMethods(Protocol):
         """Let a message out of Junk as if it had just arrived, and teach the filter."""
         return self.run(calls.mark_not_junk(message_id))
 
+    def teach_junk_filter(self, is_junk: bool, messages: Sequence[str]) -> JunkExamples:
+        """Teach the junk filter with emails that are no messages here."""
+        return self.run(calls.teach_junk_filter(is_junk, messages))
+
     def get_junk_examples(self) -> JunkExamples:
         """Count what the account's people have taught the junk filter."""
         return self.run(calls.get_junk_examples())
@@ -4171,6 +4175,10 @@ class AwaitedMethods(Protocol):
     async def mark_not_junk(self, message_id: str) -> Message:
         """Let a message out of Junk as if it had just arrived, and teach the filter."""
         return await self.run(calls.mark_not_junk(message_id))
+
+    async def teach_junk_filter(self, is_junk: bool, messages: Sequence[str]) -> JunkExamples:
+        """Teach the junk filter with emails that are no messages here."""
+        return await self.run(calls.teach_junk_filter(is_junk, messages))
 
     async def get_junk_examples(self) -> JunkExamples:
         """Count what the account's people have taught the junk filter."""

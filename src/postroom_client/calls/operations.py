@@ -1579,6 +1579,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "mark_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "mark_not_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "teach_junk_filter": (
+        Parameter("is_junk", "flag", help="What all of them are: junk, or wanted.", is_required=True),
+        Parameter("messages", "texts", help="Emails (RFC 5322), in base64.", is_required=True),
+    ),
     "get_junk_examples": (),
     "release_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_policy": (

@@ -13,7 +13,7 @@ from postroom_client.cli.connections import connect
 from postroom_client.cli.events import listen, webhook
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.groups import app as app
-from postroom_client.cli.mailbox import calendar, inbox, rules, search, threads, wait
+from postroom_client.cli.mailbox import calendar, inbox, junk, rules, search, threads, wait
 from postroom_client.cli.outward import send, simulate
 from postroom_client.cli.plain import rows, table
 from postroom_client.cli.words.help_text import put_examples
@@ -44,6 +44,7 @@ for row in table.ROWS.values():
     rows.add(row, GROUPS.get(row.name.rpartition(" ")[0], app))
 approval_rules.add_to(GROUPS["approvals"])
 rules.add_to(GROUPS["rules"])
+junk.add_to(GROUPS["junk"])
 put_examples(app)
 
 

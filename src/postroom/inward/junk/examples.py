@@ -1,10 +1,12 @@
 """What people called junk or wanted: one row a message, learned in the background."""
 
+import hashlib
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from postroom.storage.database import Tx, item_from_row, one_of
+from postroom_mail.junk import model
 
 BELL = "junk-examples"
 
@@ -22,13 +24,42 @@ def record_all(
 ) -> None:
     """The last word on a message counts. Rings after the commit."""
     tx.many(
-        "insert into junk_examples (message_id, account_id, teacher, is_junk, taught_at) values :rows"
+        "insert into junk_examples (message_id, account_id, teacher, is_junk, taught_at)"
+        " values :rows"
         " on conflict (message_id) do update set teacher = excluded.teacher, is_junk = excluded.is_junk,"
         " taught_at = excluded.taught_at, learned_at = null",
         [(message_id, account_id, teacher, int(is_junk), now) for message_id in message_ids],
     )
     if message_ids:
         tx.ring(BELL)
+
+
+class Lesson(Struct, frozen=True):
+    """An example that is no message here, by its features alone."""
+
+    id: str
+    features: bytes
+
+
+def to_lesson(account_id: str, raw: bytes, features: Sequence[int]) -> Lesson:
+    """The same email again is the same lesson."""
+    digest = hashlib.sha256(account_id.encode() + b"\0" + raw).hexdigest()[:32]
+    return Lesson(f"lesson {digest}", model.encode_features(features))
+
+
+def record_lessons(
+    tx: Tx, account_id: str, teacher: str, lessons: Sequence[Lesson], is_junk: bool, now: int
+) -> None:
+    rows = {each.id: each.features for each in lessons}
+    tx.many(
+        "insert into junk_examples (message_id, features, account_id, teacher, is_junk, taught_at)"
+        " values :rows on conflict (message_id) do update set features = excluded.features,"
+        " teacher = excluded.teacher,"
+        " is_junk = excluded.is_junk, taught_at = excluded.taught_at, learned_at = null"
+        " where junk_examples.is_junk <> excluded.is_junk",
+        [(key, features, account_id, teacher, int(is_junk), now) for key, features in rows.items()],
+    )
+    tx.ring(BELL)
 
 
 def find_teacher(tx: Tx) -> tuple[str, str] | None:

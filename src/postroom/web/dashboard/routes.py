@@ -96,6 +96,7 @@ PAGES = (
     change("/app/calendar/{event_id}/move", calendar.move, POD, WRITING),
     change("/app/calendar/{event_id}/cancel", calendar.cancel, POD, WRITING),
     page("/app/search", found.show_found, POD, READING),
+    change("/app/junk/not", found.mark_not_junk, POD, TEACHING),
     change("/app/search/save", found.save_search, ACCOUNT, MANAGING),
     change("/app/search/remove", found.remove_search, ACCOUNT, MANAGING),
     page("/app/contacts", contacts.show_contacts, POD, READING),

@@ -22,6 +22,7 @@ EXAMPLES = {
     "briefing": "--inbox-id support",
     "rules create": "Invoices 'from:billing@example.com has:file' --do label=invoices --do markRead",
     "rules try": "'is:first category:marketing' --do archive",
+    "junk teach": "Mail/.Junk --junk",
     "rules import": "mailFilters.xml --inbox-id support",
     "rules list": "--inbox-id support",
     "rules get": "rul_01a1d9",

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from postroom.errors import BadRequest
 from postroom.fields import explain
 from postroom.mailbox import inboxes, threads
+from postroom.operations import junk
 from postroom.operations.pods import (
     AccountChange,
     SavedSearch,
@@ -26,6 +27,7 @@ from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
 
+JUNK = "is:junk"
 # The most common searches: the word on the chip, and its query.
 CHIPS = (
     ("Sent", "is:sent"),
@@ -34,6 +36,7 @@ CHIPS = (
     ("Flagged", "is:flagged"),
     ("Attachments", "has:attachment"),
     ("Blocked", "is:blocked"),
+    ("Junk", JUNK),
 )
 CATEGORIES = (
     ("People", "category:personal"),
@@ -41,6 +44,7 @@ CATEGORIES = (
     ("Marketing", "category:marketing"),
     ("Bounces", "category:bounce"),
 )
+JUNK_TOGETHER = 100
 FILTERS = ("is:", "assignee:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
     ("invoice from:billing", "a word and a sender"),
@@ -67,6 +71,11 @@ class SavingForm(Struct, rename="camel", frozen=True):
     q: str
     inbox_id: str = ""
     pod_id: str = ""
+
+
+class JunkForm(Struct, frozen=True):
+    ids: list[str] = []
+    back: str = "/app/search?q=is:junk"
 
 
 class RemovalForm(Struct, frozen=True):
@@ -101,6 +110,7 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
         next=found.next,
         wrong=wrong,
         examples=EXAMPLES,
+        is_junk=query.q.strip() == JUNK,
         name_of=name_of,
         highlight=partial(highlight, words_of(query.q)),
         addresses=await context.read(inboxes.addresses_of, inbox_ids),
@@ -108,6 +118,14 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
         chips=CHIPS,
         categories=CATEGORIES,
     )
+
+
+async def mark_not_junk(context: PageContext, body: JunkForm) -> Response:
+    """Of the ticked messages; one that has left Junk meanwhile stays where it is."""
+    for message_id in body.ids[:JUNK_TOGETHER]:
+        await context.run(junk.mark_not_junk, message_id=message_id)
+    said = f"{len(body.ids[:JUNK_TOGETHER])} are not junk: they arrived as if they were new."
+    return go(own_path(body.back), said)
 
 
 def list_unread(tx: Tx, context: PageContext, thread_ids: list[str]) -> set[str]:

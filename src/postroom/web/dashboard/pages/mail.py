@@ -16,6 +16,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.thread_digests import ThreadDigest
 from postroom.mailbox.thread_work import DONE, OPEN, SNOOZED, Work
 from postroom.mailbox.threads import Thread
+from postroom.operations import junk
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.queue import delayed_actions, deliveries
 from postroom.web.api.messages import delete_thread
@@ -27,7 +28,7 @@ from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 from postroom.web.scope_filters import required
 
-ROWS = 50
+ROWS, JUNK_OF_THREAD = 50, 100
 PLACE = ("inboxId", "podId", "label", "offset", "q", "cursor", "state", "assignee")
 STATES = {"open": OPEN, "snoozed": SNOOZED, "done": DONE}
 ME = "me"
@@ -73,7 +74,7 @@ class Marks(Struct, frozen=True):
     """Selected threads and what to do with them, or one whose dot was clicked."""
 
     ids: list[str] = []
-    action: Literal["", "read", "unread", "label", "done", "open", "delete"] = ""
+    action: Literal["", "read", "unread", "label", "done", "open", "delete", "junk"] = ""
     label: str = ""
     toggle: str = ""
     back: str = "/app/mail"
@@ -248,6 +249,8 @@ async def mark(context: PageContext, body: Marks) -> Response:
         return await label(context, chosen, body)
     if body.action == "delete" and not body.toggle:
         return await delete(context, chosen, body)
+    if body.action == "junk" and not body.toggle:
+        return await mark_junk(context, chosen, body)
     if body.action in ("done", "open") and not body.toggle:
         return await finish(context, chosen, body)
 
@@ -265,6 +268,20 @@ async def label(context: PageContext, chosen: list[str], body: Marks) -> Respons
     for thread_id in chosen:
         await context.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
     return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")
+
+
+async def mark_junk(context: PageContext, chosen: list[str], body: Marks) -> Response:
+    """What was received in the threads; what the inbox wrote there stays."""
+    told = await context.read(list_received, context, chosen)
+    for message_id in told:
+        await context.run(junk.mark_junk, message_id=message_id)
+    return go(own_path(body.back), f"{len(told)} moved to Junk. The filter learns from them.")
+
+
+def list_received(tx: Tx, context: PageContext, thread_ids: list[str]) -> list[str]:
+    found = threads.list_by_ids(tx, context.call.scope, thread_ids)
+    listed = [messages.list_of_thread(tx, each.id, JUNK_OF_THREAD, 0) for each in found]
+    return [each.id for page in listed for each in page.messages if each.status == messages.RECEIVED]
 
 
 async def finish(context: PageContext, chosen: list[str], body: Marks) -> Response:
