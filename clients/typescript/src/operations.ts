@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Briefing, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, ImportedRules, Inbox, InboxChange, InboxLimits, InboxSecret, Job, JunkExamples, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleFile, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, StartedJob, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, AttachmentText, AuditEntry, AuditHead, Briefing, Calendar, CalendarAnswerBody, CalendarChange, CalendarEvent, CalendarEventChange, CalendarFeed, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, FindTimes, FollowUp, FreeBusy, GivenFeedback, Imported, ImportedFile, ImportedRules, Inbox, InboxChange, InboxLimits, InboxSecret, Job, JunkExamples, JunkLessons, KeyChange, ListedWebhook, ListedWebhookChange, MailRule, MailRuleChange, Me, Message, MessageChange, ModeChange, NewAlias, NewCalendar, NewCalendarEvent, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewMailRule, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Receipt, RedirectBody, Reject, Response, Retried, RetryFailed, RuleFile, RuleTrial, SearchPage, SearchResult, SendBody, Sent, Slots, StartedJob, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, TriedRule, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -1594,6 +1594,17 @@ export abstract class Operations {
     return this.run({
       method: "POST",
       path: path("v1", "messages", messageId, "not-junk"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Teach the junk filter with emails that are no messages here. */
+  teachJunkFilter(body: JunkLessons): Promise<JunkExamples> {
+    return this.run({
+      method: "POST",
+      path: "/v1/junk/examples",
+      body,
       answer: "json",
       isRepeatable: false,
     });
