@@ -14,7 +14,7 @@ from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.raw_mails import RawMail
 from postroom.operations.folders import mails
 from postroom.processes import pools
-from postroom.storage.database import Tx
+from postroom.resources import Tx
 from postroom_mail.mime import imap_sections
 from postroom_mail.mime.imap_sections import BodyPart
 from postroom_mail.mime.withheld import withhold
