@@ -433,5 +433,14 @@ def take_stock(account: Grown) -> None:
         "domain_id": all_of("/v1/domains"),
         "connection_id": all_of("/v1/connections"),
         "user_id": all_of("/v1/users"),
+        "job_id": [waiting_erasure(account)],
     }
     assert all(account.ids.values()), account.ids
+
+
+def waiting_erasure(account: Grown) -> str:
+    """A job that waits for a second person, so that nothing is erased."""
+    account.ask("PATCH", "/v1/account", {"erasureApproval": True})
+    contact = account.ask("GET", "/v1/contacts?limit=1")["data"][0]["address"]
+    job_id: str = account.ask("DELETE", f"/v1/contacts/{urllib.parse.quote(contact)}")["jobId"]
+    return job_id

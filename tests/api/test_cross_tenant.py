@@ -30,6 +30,7 @@ NAMED = {
     "delivery_id": "whd",
     "draft_id": "drf",
     "template_id": "tpl",
+    "job_id": "job",
 }
 BODIES: dict[str, dict[str, Any]] = {
     "NewDomain": {"domain": "probe.example"},
@@ -73,6 +74,9 @@ async def settle(api: AsyncClient, server: Server, name: str) -> Victim:
         "domain_id": domain.json()["id"],
         "key_id": key,
     }
+    await api.patch("/v1/account", json={"erasureApproval": True})  # the job waits
+    job = await api.delete("/v1/contacts/a@example.com")
+    found["job_id"] = job.json()["jobId"]
     message = {"message_id": listed[0]["id"], "thread_id": listed[0]["threadId"], "rule_id": rule_id}
     return Victim(found | message)
 

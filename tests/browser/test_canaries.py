@@ -15,7 +15,7 @@ from tests.shares import PARTS
 
 pytestmark = pytest.mark.needs("chromium")
 USUAL = "/app/sessions"
-FILES = (".csv", "/raw", "/zone")  # nothing to open
+FILES = (".csv", "/raw", "/zone", "/receipt", "/contact/export")  # nothing to open
 TABS = ("text", "html", "headers", "raw", "files", "delivery", "events")
 ICONS = {assets.load()[name].url for name in ("favicon.svg", "waiting.svg")}
 IDS = re.compile(r"\b(?:[a-z]{2,4}_[0-9a-f]{20,}|[0-9a-f]{8}-[0-9a-f-]{27})|(?<=/review/)\w+")
