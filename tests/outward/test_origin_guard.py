@@ -82,6 +82,14 @@ async def test_values_may_go_back_to_their_writer_and_what_is_ones_own_to_anybod
     assert [each["kind"] for each in to_stranger["hold"]["origins"]] == ["address"]
 
 
+@pytest.mark.sqlite_alone
+async def test_a_link_among_many_to_one_host_is_known_by_its_host(server: Server) -> None:
+    many = "\n".join(f"https://pay.evil.example/offer/{number}" for number in range(40))
+    bob = await lured(server, "hold", text=many)
+    held = (await post(server, bob, body="see https://pay.evil.example/offer/39")).json()
+    assert [each["kind"] for each in held["hold"]["origins"]] == ["host"]
+
+
 async def test_the_strictest_step_counts_and_trusted_values_go_anywhere(server: Server) -> None:
     bob = await lured(server, None)
     marked = (await post(server, bob, body=f"Pay to {IBAN}")).json()

@@ -20,7 +20,8 @@ def value_keys(
     found = values.held_by(body_text, new_words) | values.held_by(fields, "")
     if mail.body_text and page.text:  # whoever reads the HTML may find other words there
         found |= values.held_by(page.text, "")
-    return (*(key for key in found if key != own), *(values.code(each).key for each in found_codes))
+    stored = values.with_few_links(found)
+    return (*(key for key in stored if key != own), *(values.code(each).key for each in found_codes))
 
 
 def keys_of_files(mail: ParsedMail, files: Sequence[Attachment]) -> tuple[str, ...]:
@@ -29,4 +30,4 @@ def keys_of_files(mail: ParsedMail, files: Sequence[Attachment]) -> tuple[str, .
     for file in files:
         if file.parsed_text:
             found |= values.held_by(file.parsed_text)
-    return tuple(found)
+    return tuple(values.with_few_links(found))

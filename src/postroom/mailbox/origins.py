@@ -12,6 +12,7 @@ from postroom.accounts.secret_values import ORIGINS
 from postroom.storage.database import Row, Tx, all_of
 
 MOST_SOURCES = 64  # the oldest messages with a value that are looked at
+PLACE_BYTES = 3  # of a fingerprint, which say where the values of an inbox are
 OF_THE_THREAD = 50  # the newest messages of the answered thread
 _COLUMNS = "messages.id, messages.thread_id, messages.direction, messages.from_address"
 
@@ -49,12 +50,13 @@ class HeldValues(Struct, frozen=True):
 
 @lru_cache(maxsize=1000)
 def _key_of(secret: bytes, inbox_id: str) -> bytes:
-    return blake2b(inbox_id.encode(), key=secret, digest_size=32).digest()
+    return blake2b(inbox_id.encode(), key=secret, digest_size=PLACE_BYTES + 32).digest()
 
 
 def _fingerprint(key: bytes, value: str) -> int:
-    digest = blake2b(value.encode(errors="replace"), key=key, digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    """Values of an inbox lie side by side in the table: scattered ones would write a page each."""
+    digest = blake2b(value.encode(errors="replace"), key=key[PLACE_BYTES:], digest_size=8 - PLACE_BYTES)
+    return int.from_bytes(key[:PLACE_BYTES] + digest.digest(), "big", signed=True)
 
 
 def add_all(tx: Tx, found: Iterable[HeldValues]) -> None:

@@ -4,6 +4,7 @@ Each is a kind and a form in which two spellings of it are equal.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from zlib import crc32
@@ -24,6 +25,7 @@ KINDS = (ADDRESS, LINK, HOST, TELEPHONE, IBAN, CARD, CRYPTO, CODE, TOKEN, HASH, 
 MOST_CHARACTERS = 100_000  # of one text that is looked through
 MOST_VALUES = 200
 MOST_PHRASES = 8
+LINKS_OF_A_HOST = 4
 PHRASE_WORDS = 8
 LONG_WORD = 10  # a phrase begins with one
 SHOWN_CHARACTERS = 200
@@ -73,6 +75,18 @@ def held_by(text: str, new_words: str | None = None) -> Found:
     for phrase in _phrases(said, MOST_PHRASES):
         found[phrase.key] = phrase
     return found
+
+
+def with_few_links(found: Found) -> Found:
+    """Return the values to store of a message: of a host that is a value itself only its first links."""
+    kept: Found = {}
+    links: Counter[str] = Counter()
+    for key, value in found.items():
+        host = domain_in(value) if value.kind == LINK else ""
+        links[host] += 1
+        if not host or host in COMMON_HOSTS or links[host] <= LINKS_OF_A_HOST:
+            kept[key] = value
+    return kept
 
 
 def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
