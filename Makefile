@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-long soak setup generate check bench docs screenshots release publish lock clean
+.PHONY: help run test test-long soak setup generate check bench docs screenshots tour release publish lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -55,8 +55,14 @@ bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
 screenshots: $(VENV)/.dev  ## Take pictures of the pages into docs/images (needs chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(PAGES)
 
-docs: .tools/docs/.complete  ## Build the documentation site into site (links are checked)
+tour: $(VENV)/.dev  ## Make the 60-second tour for the documentation site from pictures of the pages (needs chromium)
+	@$(BIN)/python -m tests.browser.tour
+
+docs: .tools/docs/.complete docs/images/tour-light.svg  ## Build the documentation site into site (links are checked)
 	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --quiet --strict
+
+docs/images/tour-light.svg:
+	@$(MAKE) --no-print-directory tour >/dev/null || echo "postroom docs: the site has no tour, because chromium cannot run here" >&2
 
 release: $(VENV)/.server  ## Build wheels, archives, bill of materials and checksums into dist, the same bytes twice
 	@$(BIN)/python -m tools.release
