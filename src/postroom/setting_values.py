@@ -286,7 +286,9 @@ def service(name: str, value: str) -> str:
 
 def plain_url(name: str, value: str) -> str:
     parts = urlsplit(value)
-    if value and (parts.scheme != "http" or not parts.hostname or parts.query or "@" in parts.netloc):
+    if value and (
+        parts.scheme not in ("http", "https") or not parts.hostname or parts.query or "@" in parts.netloc
+    ):
         raise ConfigError(name, f"must be a URL such as http://127.0.0.1:11333, not '{value}'")
     return value
 

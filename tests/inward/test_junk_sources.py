@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -17,6 +18,7 @@ from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.resources import ServiceFaults
 from postroom_mail.html.page import NO_PAGE, read_page
+from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.doubles_dns import DnsServer
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -88,6 +90,21 @@ async def test_rspamd_and_spamd_count_within_bounds_and_nonsense_counts_nothing(
     assert await ask_services(load({"POSTROOM_SPAMD": "127.0.0.1:1"}), RAW) == ()
 
 
+async def test_rspamd_is_asked_by_https_if_its_certificate_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = make_certificate(tmp_path, "localhost")
+    talk = says(b'HTTP/1.1 200 OK\r\nServer: x\r\n\r\n{"score": 6.0}')
+    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=server_context(pem))
+    config = load({"POSTROOM_RSPAMD_URL": f"https://localhost:{server.sockets[0].getsockname()[1]}"})
+    assert await ask_services(config, RAW) == (), "nobody vouches for it"
+    monkeypatch.setattr(services, "trusted_authorities", lambda: trusting_context(pem))
+    faults = ServiceFaults()
+    found = await ask_services(config, RAW, faults)
+    assert [round(each.weight, 1) for each in found] == [2.2], faults.found
+    server.close()
+
+
 async def test_lists_name_servers_and_links_and_one_that_names_everything_is_left_out() -> None:
     page = read_page('<a href="http://shop.bad.example/x?y">here</a> <a href="http://10.0.0.1/">there</a>')
     assert hosts_of(page) == ["bad.example", "shop.bad.example"]
@@ -137,7 +154,7 @@ def test_settings_of_sources_name_what_is_wrong() -> None:
     for name, value in (
         ("DNSBL", "zen.example=many"),
         ("URIBL", "not a zone"),
-        ("RSPAMD_URL", "https://x"),
+        ("RSPAMD_URL", "ftp://x"),
         ("SPAMD", "nowhere"),
         ("DMARC", "obey"),
         ("JUNK", "eat"),

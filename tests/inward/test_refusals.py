@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from postroom.events import event_log
 from postroom.inward import refusals
 from postroom.net.dns import Resolver
+from postroom.web.agentmail import events as agentmail_events
 from tests.api.test_junk import NOTE, came, messages_of, offer
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -106,6 +108,11 @@ async def test_a_message_says_what_was_done_for_a_policy_and_why(
         assert (await hand_over(server.smtp_port, raw, HERE, sender="owner@lists.test")).startswith("250 ")
         await came(server, 1)
         (shown,) = await messages_of(server, inbox_id)
+        (event,) = (await server.api.get("/v1/events?event_types=message.received")).json()["data"]
+        stored = await server.resources.db.read(event_log.find, event["event_id"])
+        assert stored is not None
+        retold = await server.resources.db.read(agentmail_events.render, stored)
+        assert [each.kind for each in retold] == ["message.received", "message.received.unauthenticated"]
         auth = shown["auth"]
         assert (auth["policy"], auth["disposition"], auth["override"]) == ("reject", disposition, override)
         assert shown["junk"]["isJunk"] == (disposition == "quarantine")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 
 FAULTS = (OSError, TimeoutError, asyncio.IncompleteReadError)
 
@@ -10,11 +11,13 @@ class ServiceAway(Exception):
     """It cannot be reached, or answers too late."""
 
 
-async def exchange(address: str, question: bytes, most_bytes: int, seconds: float) -> bytes:
+async def exchange(
+    address: str, question: bytes, most_bytes: int, seconds: float, tls: ssl.SSLContext | None = None
+) -> bytes:
     """Return what it says until it closes, or the beginning. `address` is host:port, or unix: and a path."""
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await _connect(address)
+            reader, writer = await _connect(address, tls)
             try:
                 with contextlib.suppress(ConnectionError):  # it may answer before it has read all
                     writer.write(question)
@@ -26,11 +29,13 @@ async def exchange(address: str, question: bytes, most_bytes: int, seconds: floa
         raise ServiceAway(f"{type(error).__name__}: {error}"[:200]) from None
 
 
-async def _connect(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(
+    address: str, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if address.startswith("unix:"):
         return await asyncio.open_unix_connection(address.removeprefix("unix:"))
     host, _, port = address.rpartition(":")
-    return await asyncio.open_connection(host.strip("[]"), int(port))
+    return await asyncio.open_connection(host.strip("[]"), int(port), ssl=tls)
 
 
 async def _read(reader: asyncio.StreamReader, most_bytes: int) -> bytes:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from postroom import log
 from postroom.config import Config
 from postroom.mailbox.documents import JunkReason
+from postroom.net.certificate import trusted_authorities
 from postroom.net.one_question import ServiceAway, exchange
 from postroom.resources import ServiceFaults
 
@@ -65,8 +66,9 @@ async def _ask_rspamd(url: str, raw: bytes) -> float:
     parts = urlsplit(url)
     line = f"POST {parts.path.rstrip('/')}/checkv2 HTTP/1.0"
     head = f"{line}\r\nHost: {parts.netloc}\r\nContent-Length: {len(raw)}\r\n\r\n"
-    address = f"{parts.hostname}:{parts.port or 80}"
-    answer = await exchange(address, head.encode() + raw, ANSWER_BYTES, SECONDS)
+    tls = trusted_authorities() if parts.scheme == "https" else None
+    address = f"{parts.hostname}:{parts.port or (443 if tls else 80)}"
+    answer = await exchange(address, head.encode() + raw, ANSWER_BYTES, SECONDS, tls)
     status, _, rest = answer.partition(b"\r\n")
     if b" 200" not in status[:20]:
         raise ValueError(f"it answered {status[:40]!r}")

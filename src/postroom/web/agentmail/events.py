@@ -14,9 +14,10 @@ from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing
 from postroom.web.streams.hub import Retold
 
+UNAUTHENTICATED = "message.received.unauthenticated"  # only of email that failed DMARC
 # Kinds of /v0 by ours; the second one is sent with its own id.
 TOLD = {
-    kinds.MESSAGE_RECEIVED: ("message.received",),
+    kinds.MESSAGE_RECEIVED: ("message.received", UNAUTHENTICATED),
     kinds.MESSAGE_BLOCKED: ("message.received.blocked",),
     kinds.MESSAGE_JUNK: ("message.received.spam",),
     kinds.MESSAGE_SENT: ("message.sent", "message.delivered"),
@@ -30,12 +31,11 @@ TOLD = {
 KINDS = tuple(dict.fromkeys(kind for told in TOLD.values() for kind in told))
 # Kinds that exist there and never happen here; waiting for one is no error.
 NEVER = (
-    "message.received.unauthenticated",
     "message.opened",
     "domain.verified",
     "message.delayed",
 )
-NOT_BY_DEFAULT = frozenset(("message.received.blocked", "message.received.spam"))
+NOT_BY_DEFAULT = frozenset(("message.received.blocked", "message.received.spam", UNAUTHENTICATED))
 FIELDS = {
     "message.sent": "send",
     "message.delivered": "delivery",
@@ -71,6 +71,8 @@ def render(tx: Tx, event: Event) -> list[Retold]:
     (shown,) = showing.show_messages(tx, [message], is_whole=True)
     told = []
     for number, kind in enumerate(TOLD.get(event.kind, ())):
+        if kind == UNAUTHENTICATED and showing.UNAUTHENTICATED not in shown.labels:
+            continue
         event_id = event.id if number == 0 else f"{event.id}-{number}"
         head = {"type": "event", "event_type": kind, "event_id": event_id}
         body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
