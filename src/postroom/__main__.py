@@ -5,12 +5,20 @@ import sys
 
 
 def main(arguments: list[str] | None = None) -> None:
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        run(sys.argv[1:] if arguments is None else arguments)
+        run(given)
     except Exception as error:
         if not is_explained(error):
             raise
-        sys.exit(f"postroom: {error}")
+        sys.exit(as_json(error) if "--json" in given else f"postroom: {error}")
+
+
+def as_json(error: Exception) -> str:
+    """Return the error as the API answers one."""
+    import json
+
+    return json.dumps({"error": getattr(error, "code", "operator_error"), "message": str(error)})
 
 
 def is_explained(error: Exception) -> bool:

@@ -14,7 +14,8 @@ from postroom_client.cli.words.grammar import VERBS
 from postroom_client.results import Inbox
 from tests.client.live import API_KEY, LiveServer, Shell, plain_environment
 from tests.client.terminal import run_in_terminal
-from tests.command_tree import command_tree
+from tests.client.test_cli_rules import leaves
+from tests.command_tree import command_called, command_tree
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
@@ -59,6 +60,14 @@ def test_every_noun_has_the_same_verbs() -> None:
     others = {word for verbs in VERBS for word in verbs[1:]}
     found = {f"{name} {verb}" for name, each in groups(command_tree()) for verb in each.commands}
     assert {each for each in found if each.split()[-1] in others} == OWN_VERBS
+
+
+def test_every_command_answers_in_json_where_it_is_asked_to() -> None:
+    options = {
+        name: {each for one in command_called(*name.split()).params for each in one.opts}
+        for name in leaves(command_tree())
+    }
+    assert {name for name, known in options.items() if "--json" not in known} == {"serve"}
 
 
 def test_no_description_is_cut_off() -> None:

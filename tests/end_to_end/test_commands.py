@@ -200,6 +200,9 @@ def test_serve_ends_at_a_signal_with_success(running: Running) -> None:
         assert idle.recv(12) == b"HTTP/1.1 200"
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait() == 0
+    assert running.process.stdout is not None
+    key, goodbye = running.process.stdout.read().strip().splitlines()
+    assert (str(profiles.file_path()) in key, goodbye.partition(".")[0]) == (True, "Postroom has stopped")
 
 
 def test_a_second_server_on_the_folder_says_so_and_exits(operator: Operator, running: Running) -> None:
@@ -211,6 +214,13 @@ def test_a_second_server_on_the_folder_says_so_and_exits(operator: Operator, run
 
 
 COLUMNS = ["id", "name", "plan", "inboxes", "storedBytes", "storageLimitBytes", "createdAt"]
+
+
+def test_the_operators_commands_answer_and_fail_in_json_where_it_is_asked_for(operator: Operator) -> None:
+    operator.make_database()
+    assert operator.read("migrate") == {"upToDate": True}
+    failed = operator.run("accounts", "rename", "nobody", "x", "--json")
+    assert (failed.returncode, json.loads(failed.stderr)["error"]) == (1, "not_found")
 
 
 def test_an_account_made_beside_the_server_works_at_once(operator: Operator, running: Running) -> None:

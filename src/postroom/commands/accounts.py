@@ -72,13 +72,15 @@ def list_accounts(as_json: Json = None) -> None:
 
 @accounts_app.command("rename")
 def rename_account(
-    account: AccountArgument, name: Annotated[str, typer.Argument(help="The new name.")]
+    account: AccountArgument,
+    name: Annotated[str, typer.Argument(help="The new name.")],
+    as_json: Json = None,
 ) -> None:
     """Rename an account; names are unique."""
     from postroom.operations import operator
 
     found = decide(operator.change_account, operator.AccountChange(name), account=account)
-    print(f"{found.id} is now called '{name}'.")
+    output.done({"id": found.id, "name": name}, f"{found.id} is now called '{name}'.", as_json)
 
 
 @accounts_app.command("plan")
@@ -152,6 +154,7 @@ def parse_limit(name: str, text: str) -> int | None:
 def delete_account(
     account: AccountArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = None,
 ) -> None:
     """Permanently delete an account with all its inboxes, mail and keys."""
     from postroom.operations import operator
@@ -160,11 +163,12 @@ def delete_account(
     question = (
         f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of mail?"
     )
-    if not yes and not typer.confirm(question):
+    if not yes and not typer.confirm(question, err=True):
         raise typer.Exit(1)
     decide(operator.delete_account, found.name, account=found.id)
     with_database(remove_rows)
-    print(f"{found.id} is deleted. The server removes its mail within minutes.")
+    sentence = f"{found.id} is deleted. The server removes its mail within minutes."
+    output.done({"id": found.id, "deleted": True}, sentence, as_json)
 
 
 async def remove_rows(db: "Database", config: Config) -> None:

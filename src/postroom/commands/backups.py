@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.commands.output import done
 from postroom.commands.transfer import progress, with_resources
 from postroom.config import Config, load
 from postroom_client.cli import app
+from postroom_client.cli.command import Json
 
 if TYPE_CHECKING:
     from postroom.resources import Resources
@@ -20,12 +22,16 @@ Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
 
 @app.command("backup")
-def backup(file: Archive) -> None:
+def backup(file: Archive, as_json: Json = None) -> None:
     """Back up database, files and certificate into one file; the server may run (on its machine)."""
     if file.exists():
         raise typer.BadParameter("already exists", param_hint="file")
     manifest = with_resources(lambda resources: _back_up(resources, file))
-    print(f"{file} holds {len(manifest.hashes)} files and is complete: it was read back.")
+    done(
+        {"file": str(file), "files": len(manifest.hashes), "damaged": list(manifest.damaged)},
+        f"{file} holds {len(manifest.hashes)} files and is complete: it was read back.",
+        as_json,
+    )
     for name in manifest.damaged:
         print(f"postroom: the large mail {name} is damaged, also in the backup", file=sys.stderr)
     if manifest.damaged:
@@ -65,7 +71,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
 
 @app.command("restore")
-def restore(file: Archive) -> None:
+def restore(file: Archive, as_json: Json = None) -> None:
     """Restore a backup into an empty data folder or PostgreSQL database; the server must not run."""
     from postroom.storage.data_folder import FolderLock, make_folder
     from postroom.transfer import backup_file
@@ -79,7 +85,8 @@ def restore(file: Archive) -> None:
     finally:
         lock.release()
     with_resources(lambda resources: _delete_gone(resources, manifest.gone))
-    print(f"The backup of {manifest.created_at} is restored. Start the server: postroom serve")
+    sentence = f"The backup of {manifest.created_at} is restored. Start the server: postroom serve"
+    done({"file": str(file), "createdAt": manifest.created_at}, sentence, as_json)
 
 
 def _restore(config: Config, file: Path, manifest: "Manifest") -> None:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from postroom.commands.output import done
 from postroom.config import ConfigError, load
 from postroom_client.cli import app
-from postroom_client.cli.command import group
+from postroom_client.cli.command import Json, group
 
 blobs_app = group("The store of large emails (on the server's machine).")
 app.add_typer(blobs_app, name="blobs")
@@ -20,6 +21,7 @@ def move(
         bool, typer.Option("--remove", help="Remove each file here once it is copied.")
     ] = False,
     back: Annotated[bool, typer.Option("--back", help="From the store into the data folder.")] = False,
+    as_json: Json = None,
 ) -> None:
     """Copy the large emails of the data folder into the store that POSTROOM_BLOB_URL names."""
     from postroom.storage.blobs import LocalBlobs
@@ -33,7 +35,8 @@ def move(
     source, target = (there, local) if back else (local, there)
     damaged: list[str] = []
     moved = sum(1 for _ in shared_blob_store.move(source, target, remove, damaged.append))
-    print(f"{moved} large emails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
+    place = "the data folder" if back else config.blob_url.partition("?")[0]
+    done({"moved": moved, "damaged": damaged}, f"{moved} large emails are in {place}.", as_json)
     for name in damaged:
         print(f"postroom: {name} is damaged and was not moved", file=sys.stderr)
     if damaged:

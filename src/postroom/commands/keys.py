@@ -84,7 +84,7 @@ def revoke_key(context: CommandContext, key_id: str, account: str | None) -> Non
     from postroom.operations import operator
 
     decide(operator.revoke_key, key_id, account=account)
-    print(f"{key_id} is revoked.")
+    output.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.", context.wants_json)
 
 
 def _extend(name: str, handler: Callable[..., None]) -> None:

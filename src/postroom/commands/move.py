@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.commands import output
 from postroom.commands.transfer import progress, with_resources
 from postroom.config import Config, ConfigError, load
 from postroom_client.cli import app
+from postroom_client.cli.command import Json
 
 if TYPE_CHECKING:
     from postroom.resources import Resources
@@ -21,6 +23,7 @@ def move(
         str,
         typer.Option("--to", envvar="POSTROOM_MOVE_TO", help="postgresql://user:password@host/database"),
     ],
+    as_json: Json = None,
 ) -> None:
     """Copy a SQLite server into an empty PostgreSQL database, compare both, build the search index there."""
     from postroom.storage.data_folder import DATABASE_NAME, FolderLock
@@ -39,7 +42,7 @@ def move(
         faults = _look_at_files_and_index(config, to)
     finally:
         lock.release()
-    _report(config, moved, faults)
+    _report(config, moved, faults, as_json)
 
 
 def _move_rows(config: Config, to: str) -> "Moved":
@@ -83,14 +86,18 @@ async def _finish(resources: "Resources") -> list[str]:
     return faults
 
 
-def _report(config: Config, moved: "Moved", faults: list[str]) -> None:
-    print(f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the same hashes as here.")
+def _report(config: Config, moved: "Moved", faults: list[str], as_json: bool | None) -> None:
+    said = [f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the same hashes as here."]
     if moved.without_nul:
-        print(f"{moved.without_nul} texts contained NUL, which PostgreSQL cannot store: it is U+FFFD there.")
-    print(
+        said.append(
+            f"{moved.without_nul} texts contained NUL, which PostgreSQL cannot store: it is U+FFFD there."
+        )
+    said.append(
         f"Set POSTROOM_DATABASE_URL to that database, keep POSTROOM_DATA_DIR={config.data_dir} (large emails,"
         " journals and the certificate stay there), and start: postroom serve"
     )
+    counts = {"rows": moved.rows, "tables": moved.tables, "withoutNul": moved.without_nul}
+    output.done({**counts, "faults": faults}, "\n".join(said), as_json)
     for fault in faults:
         print(f"postroom: {fault}", file=sys.stderr)
     if faults:

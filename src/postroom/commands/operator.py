@@ -14,6 +14,7 @@ from postroom.commands import (  # noqa: F401
     domains,
     keys,
     move,
+    output,
     serving,
     setup,
     transfer,
@@ -22,6 +23,7 @@ from postroom.commands import (  # noqa: F401
 from postroom.commands.database import decide, with_database
 from postroom.config import Config, load
 from postroom_client.cli import app as app
+from postroom_client.cli.command import Json
 from postroom_client.cli.words.help_text import put_examples
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def login_link(
     account: OneAccount = "default",
     operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
     user: Annotated[str, typer.Option("--user", help="Address of a user who cannot sign in otherwise.")] = "",
+    as_json: Json = None,
 ) -> None:
     """Print a link that opens the pages of an account once (on the server's machine)."""
     from postroom.accounts import sessions
@@ -46,17 +49,19 @@ def login_link(
         decide(add_login_link_of_user, user, token, account=account)
     else:
         decide(add_login_link, token, operator, account=account)
-    print(link_url(load(os.environ), token))
+    url = link_url(load(os.environ), token)
+    output.done({"url": url}, url, as_json)
 
 
 @app.command("migrate")
 def migrate(
     create: Annotated[bool, typer.Option("--create", help="Make the database if there is none.")] = False,
+    as_json: Json = None,
 ) -> None:
     """Bring the database of an earlier version to this version's schema (serve does it too)."""
 
     async def nothing_more(db: "Database", config: Config) -> None:
-        print("The database is up to date.")
+        output.done({"upToDate": True}, "The database is up to date.", as_json)
 
     with_database(nothing_more, may_create=create)
 

@@ -13,6 +13,14 @@ def is_for_programs(as_json: bool | None) -> bool:
     return not output.is_terminal() if as_json is None else as_json
 
 
+def done(record: dict[str, Any], sentence: str, as_json: bool | None) -> None:
+    """Says what was done. Scripts read the sentence, so it is JSON only where that is asked for."""
+    if as_json:
+        output.print_json(output.encode(record))
+    else:
+        print(sentence)
+
+
 def print_record(record: dict[str, str], as_json: bool | None, note: str) -> None:
     if is_for_programs(as_json):
         output.print_json(output.encode(record))

@@ -11,9 +11,10 @@ import typer
 
 from postroom.commands.accounts import AccountArgument, accounts_app
 from postroom.commands.database import require_account, with_database
+from postroom.commands.output import done
 from postroom.config import Config
 from postroom_client.cli import app
-from postroom_client.cli.command import group
+from postroom_client.cli.command import Json, group
 
 if TYPE_CHECKING:
     from postroom.inward.extraction_pool import ExtractionPool
@@ -40,19 +41,19 @@ Source = Annotated[Path, typer.Argument(exists=True, help="Where the mail is.")]
 
 
 @import_app.command("mbox")
-def import_mbox(path: Source, inbox: Into) -> None:
+def import_mbox(path: Source, inbox: Into, as_json: Json = None) -> None:
     """Import an mbox file; skips what the inbox already has."""
     from postroom.transfer import mbox
 
-    _import([(_of_files(lambda now: mbox.list_mbox(path, now)), inbox)])
+    _import([(_of_files(lambda now: mbox.list_mbox(path, now)), inbox)], as_json)
 
 
 @import_app.command("maildir")
-def import_maildir(path: Source, inbox: Into) -> None:
+def import_maildir(path: Source, inbox: Into, as_json: Json = None) -> None:
     """Import a Maildir; skips what the inbox already has."""
     from postroom.transfer import mbox
 
-    _import([(_of_files(lambda now: mbox.list_maildir(path, now)), inbox)])
+    _import([(_of_files(lambda now: mbox.list_maildir(path, now)), inbox)], as_json)
 
 
 @import_app.command("export")
@@ -62,6 +63,7 @@ def import_export(
         str,
         typer.Option("--inbox", help="Address or id of one inbox for all; else those of the same address."),
     ] = "",
+    as_json: Json = None,
 ) -> None:
     """Import what `postroom accounts export` wrote, with dates and labels; skips what is there."""
     from functools import partial
@@ -73,7 +75,8 @@ def import_export(
         [
             (_of_files(partial(exported.list_mails, folder, address)), inbox or address)
             for address in addresses
-        ]
+        ],
+        as_json,
     )
 
 
@@ -81,6 +84,7 @@ def import_export(
 def import_imap(
     url: Annotated[str, typer.Argument(help="imap://user:password@host/FOLDER; 993 is TLS, else STARTTLS.")],
     inbox: Into,
+    as_json: Json = None,
 ) -> None:
     """Import a folder of a mailbox elsewhere; nothing changes there. Asks for a missing password."""
     from msgspec.structs import replace
@@ -99,7 +103,7 @@ def import_imap(
         return len(listed), lambda known, skip: sources.from_mailbox(client, listed, known, skip, now)
 
     try:
-        _import([(find, inbox)])
+        _import([(find, inbox)], as_json)
     except ImapError as error:
         raise typer.BadParameter(str(error), param_hint="url") from None
 
@@ -112,6 +116,7 @@ def import_agentmail(
         str, typer.Option(envvar="AGENTMAIL_API_KEY", prompt=True, hide_input=True, help="Their API key.")
     ],
     url: Annotated[str, typer.Option(help="Where their interface is.")] = "https://api.agentmail.to",
+    as_json: Json = None,
 ) -> None:
     """Import an inbox from AgentMail; skips what the inbox here already has."""
     from tempfile import TemporaryDirectory
@@ -122,13 +127,14 @@ def import_agentmail(
     with TemporaryDirectory() as folder:
         with progress("emails", None) as report:
             mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), report)
-        _import([(_of_files(lambda now: mails), inbox)])
+        _import([(_of_files(lambda now: mails), inbox)], as_json)
 
 
 @accounts_app.command("export")
 def export_account(
     account: AccountArgument,
     folder: Annotated[Path, typer.Argument(help="A new folder, readable only by you.")],
+    as_json: Json = None,
 ) -> None:
     """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
     from postroom.inward.journal import positions
@@ -145,9 +151,12 @@ def export_account(
         return count, sum(each.mails for each in left)
 
     count, waiting = with_resources(work)
-    print(f"{count} messages are in {folder}.")
+    said = f"{count} messages are in {folder}."
     if waiting:
-        print(f"{waiting} emails are still in the journal. A running server stores them: export again then.")
+        said += (
+            f"\n{waiting} emails are still in the journal. A running server stores them: export again then."
+        )
+    done({"folder": str(folder), "messages": count, "waiting": waiting}, said, as_json)
 
 
 def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
@@ -161,7 +170,7 @@ def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
     return find
 
 
-def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
+def _import(wanted: "Sequence[tuple[Find, str]]", as_json: bool | None) -> None:
     """From each source into its inbox. Mails are parsed by one process per core."""
     from postroom.inward.extraction_pool import ExtractionPool
     from postroom.processes.pools import ProcessPool
@@ -181,7 +190,8 @@ def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
         return imported, left_out
 
     imported, left_out = with_resources(work)
-    print(f"{imported} messages were imported; {left_out} were already there or are not mail.")
+    sentence = f"{imported} messages were imported; {left_out} were already there or are not mail."
+    done({"imported": imported, "leftOut": left_out}, sentence, as_json)
 
 
 async def _import_into(
