@@ -117,7 +117,7 @@ def prepare_kits(live: LiveServer, client: Client) -> str:  # noqa: F811
 
 def create_key(live: LiveServer, page: str, inbox: Inbox) -> str:  # noqa: F811
     """As the page says: one whose mail a person approves."""
-    return str(json.loads(run_of_page(live, page, "postroom inbox keys create", inbox.id))["token"])
+    return str(json.loads(run_of_page(live, page, "postroom inboxes keys create", inbox.id))["token"])
 
 
 def check_answer(live: LiveServer, page: str, client: Client, inbox: Inbox) -> None:  # noqa: F811
