@@ -10,20 +10,27 @@ from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.errors import RateLimitExceeded, Unavailable
+from postroom.events import kinds
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import receive_mail
+from postroom.mailbox import inbox_calendars
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward.event_changes import EventChange
 from postroom.outward.send import send_mail
 from postroom.outward.send_stages import Nudge, Order, SendReceipt
 from postroom.queue import idempotency
 from postroom.storage.database import StorageError, Tx
 from postroom_mail.mime.address import Address
+from postroom_mail.reading.calendar import Attendee
+from postroom_mail.reading.series import EventPart, Series
+from postroom_mail.writing.series_file import EventMail
 from tests.letters import letter
 from tests.simulation.cluster import Cluster, Node
 
 PATIENCE_SECONDS = 60.0
 LARGE = 270_000
 FOLLOWED = 1_000  # numbers of sends with a nudge begin here
+INVITED = 2_000  # and of invitations here
 
 
 @dataclass
@@ -36,6 +43,7 @@ class Clients:
     mails: dict[str, str] = field(default_factory=dict)  # Message-ID to inbox
     sends: dict[str, str] = field(default_factory=dict)  # key to message
     recipients: dict[str, list[str]] = field(default_factory=dict)  # outside, by key
+    invitations: list[str] = field(default_factory=list)  # the UIDs of events whose invitation was accepted
 
     async def _until_answered(self, attempt: Callable[[Node], Awaitable[None]]) -> None:
         """Against any node, with pauses."""
@@ -108,6 +116,20 @@ class Clients:
 
         await self._until_answered(answer)
         self.mails[name] = row["inbox_id"]
+
+    async def invite(self, number: int, after_seconds: float) -> None:
+        """An agent that makes an event with attendees, and repeats its request until it hears 200."""
+        await asyncio.sleep(after_seconds)
+        order = replace(self._order(INVITED + number), body="Come", subject=f"Invitation: {number}")
+        attendees = tuple(Attendee(each.address, "", "needs-action") for each in order.to)
+        inbox = next(each for each in self.inboxes if each.id == order.inbox_id)
+        part = EventPart("2026-11-20T15:00:00", 3600, "UTC", f"{number}", attendees=attendees)
+        series = Series(f"uid-{number}", replace(part, organizer=inbox.address))
+        mail = EventMail("REQUEST", series)
+        calendar_id = inbox_calendars.default_id(inbox.id)
+        change = EventChange(calendar_id, series, kinds.CALENDAR_CREATED, mail=mail)
+        await self._until_answered(partial(self._ask, replace(order, calendar=change)))
+        self.invitations.append(series.uid)
 
     async def _ask(self, order: Order, node: Node) -> None:
         answer = await send_mail(node.resources, self.caller, order)

@@ -22,6 +22,7 @@ from postroom.queue.recording import JOURNAL_NAME, Recorder, Write
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.journal import Journal
+from postroom.upkeep.calendar_times import watch_calendars
 from tests.doubles import START
 from tests.simulation.faults import Faults
 from tests.simulation.faulty_database import FaultyDatabase, SharedDatabase
@@ -99,6 +100,7 @@ class Node:
                 ("webhooks", partial(deliver_all, self.resources, recorder, WEBHOOK, post)),
                 ("holds", partial(watch_holds, self.resources)),
                 ("follow-ups", partial(nudges.send_nudges, self.resources)),
+                ("calendars", partial(watch_calendars, self.resources)),
                 ("index", self._keep_indexed),
             )
         ]

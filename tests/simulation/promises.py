@@ -17,6 +17,7 @@ async def broken(cluster: Cluster, clients: Clients) -> list[str]:
         *sends_are_there_once(tx, clients),
         *everything_had_its_end(tx),
         *no_nudge_came_twice_or_after_an_answer(tx),
+        *invitations_are_events_once(tx, clients),
         *what_left_was_taken(tx, clients, cluster),
         *nothing_went_twice_without_excuse(cluster),
         *events_are_numbered_without_gaps(tx),
@@ -75,6 +76,22 @@ def no_nudge_came_twice_or_after_an_answer(tx: Tx) -> Iterator[str]:
             yield f"the follow-up {row['id']} is {row['state']}, and {sent} were sent"
         if row["state"] == "scheduled":
             yield f"the follow-up {row['id']} waits though it was answered"
+
+
+def invitations_are_events_once(tx: Tx, clients: Clients) -> Iterator[str]:
+    """An invitation that was answered 200 is one event, told once, that waits no more for its email."""
+    for uid in clients.invitations:
+        rows = tx.all("select message_id, waits_for from calendar_events where uid_key = :uid", uid=uid)
+        if len(rows) != 1:
+            yield f"the invitation {uid} is {len(rows)} events"
+        for row in rows:
+            if count(tx, "messages where id = :id", id=row["message_id"]) != 1:
+                yield f"the event {uid} has no email"
+            if row["waits_for"] is not None:
+                yield f"the event {uid} still waits for its email"
+    told = count(tx, "events where kind = 'calendar.created'")
+    if told != len(clients.invitations):
+        yield f"{len(clients.invitations)} invitations were told {told} times"
 
 
 def what_left_was_taken(tx: Tx, clients: Clients, cluster: Cluster) -> Iterator[str]:

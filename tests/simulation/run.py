@@ -37,6 +37,7 @@ QUIET_SECONDS = 3 * 3600.0  # longer than the first six waits of a mail
 QUIET_IDLE_SECONDS = 20.0  # who looks at a table that nobody rings for
 INBOXES = 4
 FOLLOWED = 5
+INVITED = 4
 MOST_NODES = 3
 
 
@@ -95,6 +96,7 @@ async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[
             *(clients.hand_in(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(mails)),
             *(clients.send(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(sends)),
             *(clients.follow_up(number, faults.random.uniform(0, 300)) for number in range(FOLLOWED)),
+            *(clients.invite(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(INVITED)),
         ]
         working = asyncio.gather(*using)
         await asyncio.sleep(BUSY_SECONDS)

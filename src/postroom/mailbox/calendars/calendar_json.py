@@ -12,7 +12,7 @@ from postroom.mailbox.calendars.spans import EventSpan
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inbox_calendars import InboxCalendar, WorkingHours
 from postroom_mail.reading.calendar import Attendee
-from postroom_mail.reading.series import EPOCH, EventPart, Series, to_moment
+from postroom_mail.reading.series import EventPart, Series, to_moment
 from postroom_mail.reading.time_zones import known_zone
 
 When = Annotated[str, Meta(examples=["2026-11-20T15:00:00+01:00"])]
@@ -148,10 +148,8 @@ def when(series: Series, part: EventPart, calendar: InboxCalendar, at: int | Non
 
 
 def shown_at(moment: int, zone: str, series: Series) -> datetime:
-    """In the zone, with its offset then; in UTC if only the file's own rules know it."""
-    utc = (EPOCH + timedelta(milliseconds=moment)).replace(tzinfo=UTC)
-    known = known_zone(zone)
-    return utc if known is None else utc.astimezone(known)
+    """Return the moment in the zone, with its offset then; in UTC if only the file's own rules know it."""
+    return datetime.fromtimestamp(moment // 1000, known_zone(zone) or UTC)
 
 
 def shown_recurrence_id(series: Series, calendar: InboxCalendar, span: EventSpan | None) -> str | None:
