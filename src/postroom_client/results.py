@@ -10,6 +10,16 @@ from postroom_client.result_types import Judged as Judged
 from postroom_client.result_types import Page as Page
 
 
+class Disclosure(Struct, frozen=True, omit_defaults=True):
+    """How an email that an agent wrote says so. An empty object says nothing, whatever the level
+    above.
+    """
+
+    text: str | None = None
+    header: bool = False
+    language: str | None = None
+
+
 class JunkRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     """What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists,
     threads and searches. `reject` also refuses email in SMTP from `reject_threshold` on, if all
@@ -1171,6 +1181,7 @@ class Account(Struct, rename="camel", frozen=True):
     erasure_approval: bool = False
     origin_guard: str | None = None
     trusted_values: list[str] = []
+    disclosure: Disclosure | None = None
     created_at: datetime | None = None
 
 
@@ -1214,6 +1225,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     client_id: str | None = None
     junk: JunkRules | None = None
     origin_guard: str | None = None
+    disclosure: Disclosure | None = None
     webhook_secret: str | None = None
 
 
@@ -1228,6 +1240,7 @@ class Pod(Struct, rename="camel", frozen=True):
     junk: JunkRules | None = None
     origin_guard: str | None = None
     trusted_values: list[str] = []
+    disclosure: Disclosure | None = None
 
 
 class Policy(Struct, frozen=True):

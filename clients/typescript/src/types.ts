@@ -7,6 +7,16 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
+/** How an email that an agent wrote says so. An empty object says nothing, whatever the level above. */
+export interface Disclosure {
+  /** The line at the end of its text: your own words, or `ready` for ready ones. */
+  text?: string | null;
+  /** Whether it has the header field `AI-Disclosure`. */
+  header?: boolean;
+  /** The language of ready words; by default that of the thread. */
+  language?: "ar" | "cs" | "da" | "de" | "el" | "en" | "es" | "fi" | "fr" | "he" | "hu" | "it" | "ja" | "ko" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | "uk" | "zh" | (string & {}) | null;
+}
+
 /** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches. `reject` also refuses email in SMTP from `rejectThreshold` on, if all its recipients here do. */
 export interface JunkRules {
   action?: "folder" | "mark" | "reject" | (string & {});
@@ -1174,6 +1184,7 @@ export interface Account {
   erasureApproval: boolean;
   originGuard: string | null;
   trustedValues: string[];
+  disclosure: Disclosure | null;
   createdAt: string;
 }
 
@@ -1217,6 +1228,7 @@ export interface Inbox {
   clientId: string | null;
   junk: JunkRules | null;
   originGuard: string | null;
+  disclosure: Disclosure | null;
   webhookSecret?: string;
 }
 
@@ -1231,6 +1243,7 @@ export interface Pod {
   junk: JunkRules | null;
   originGuard: string | null;
   trustedValues: string[];
+  disclosure: Disclosure | null;
 }
 
 export interface Policy {
@@ -1482,6 +1495,7 @@ export interface NewInbox {
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  disclosure?: Disclosure | null;
   /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
   allowReserved?: boolean;
   /** An id of your own: the same one again returns what is there (200), unchanged. */
@@ -1512,6 +1526,7 @@ export interface InboxChange {
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  disclosure?: Disclosure | null;
   /** true: nothing in it is deleted, erased or expired until this is false again. */
   legalHold?: boolean;
 }
@@ -1549,6 +1564,7 @@ export interface AccountChange {
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  disclosure?: Disclosure | null;
 }
 
 /** By default a key of the account. */
@@ -1595,6 +1611,7 @@ export interface NewPod {
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  disclosure?: Disclosure | null;
 }
 
 export interface PodChange {
@@ -1610,6 +1627,7 @@ export interface PodChange {
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  disclosure?: Disclosure | null;
 }
 
 export interface NewUser {

@@ -14,7 +14,7 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row,
 
 FIRST = "default"  # the name of the first account, or the one it was created with
 
-OF_ITS_OWN = "name approval retention_days saved_searches junk origin_guard trusted_values".split()
+OF_ITS_OWN = "name approval retention_days saved_searches junk origin_guard trusted_values disclosure".split()
 # A condition on a row of `accounts`: it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
@@ -34,6 +34,7 @@ class Account(Struct, frozen=True):
     junk: str | None = None
     origin_guard: str | None = None
     trusted_values: str | None = None
+    disclosure: str | None = None
     erasure_approval: bool = False  # erasing a contact needs a second person
 
 

@@ -31,6 +31,7 @@ class Pod(Struct, frozen=True):
     junk: str | None = None
     origin_guard: str | None = None
     trusted_values: str | None = None
+    disclosure: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":

@@ -36,6 +36,7 @@ class KeptDraft(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     due_at: int | None = None  # set: it is sent automatically at this time
     due_for: str | None = None  # the key that put it on the clock
+    agent_text: str | None = None  # the words that an agent gave it
     failure: str | None = None  # why it could not be sent then
 
     @classmethod
@@ -174,6 +175,10 @@ def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> KeptDraft | None
 def name(tx: Tx, draft_id: str, client_id: str | None, labels: Sequence[str]) -> None:
     encoded = msgspec.json.encode(list(labels)).decode() if labels else None
     update(tx, "drafts", draft_id, client_id=client_id, labels=encoded)
+
+
+def set_agent_text(tx: Tx, draft_id: str, text: str) -> None:
+    update(tx, "drafts", draft_id, agent_text=text)
 
 
 def put_on_clock(tx: Tx, draft_id: str, due_at: int | None, due_for: str) -> None:

@@ -28,7 +28,6 @@ MetadataValue = str | int | float | bool
 RESERVED_NAMES = set(
     "postmaster abuse hostmaster webmaster mailer-daemon noc security root admin noreply no-reply".split()
 )
-
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 CHANGEABLE = "display_name approval limits metadata retention_days canary junk origin_guard".split()
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
@@ -61,6 +60,7 @@ class Inbox(Struct, frozen=True):
     subdomains: int = 0  # takes mail to its name at every subdomain of its domain
     junk: str | None = None
     origin_guard: str | None = None
+    disclosure: str | None = None
     legal_hold: int = 0
 
     @property
@@ -230,7 +230,7 @@ def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
 def put(tx: Tx, inbox: Inbox) -> None:
     """Stores the fields that its owner may change."""
     names.require_clean(inbox.display_name or "", "displayName")
-    update_item(tx, "inboxes", inbox, (*CHANGEABLE, "catch_all", "subdomains"))
+    update_item(tx, "inboxes", inbox, (*CHANGEABLE, "catch_all", "subdomains", "disclosure"))
 
 
 def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from postroom.accounts import audit, names, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.rules import approval, junk, limits
+from postroom.accounts.rules import approval, disclosure, junk, limits
 from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.disclosure import Disclosure
 from postroom.accounts.rules.junk import JunkRules
 from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.accounts.rules.origin_guard import GuardStep
@@ -86,6 +87,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     canary: WithCanary | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
     origin_guard: GuardStep | UnsetType | None = UNSET
+    disclosure: Disclosure | UnsetType | None = UNSET
     allow_reserved: AllowReserved = False
     client_id: OwnId | None = None
     catch_all: CatchAll | UnsetType = UNSET
@@ -104,6 +106,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     subdomains: Subdomains | UnsetType = UNSET
     junk: JunkRules | UnsetType | None = UNSET
     origin_guard: GuardStep | UnsetType | None = UNSET
+    disclosure: Disclosure | UnsetType | None = UNSET
     legal_hold: WithLegalHold | UnsetType = UNSET
 
 
@@ -134,6 +137,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     client_id: str | None = None
     junk: JunkRules | None = None
     origin_guard: str | None = None
+    disclosure: Disclosure | None = None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -149,6 +153,7 @@ class Inbox(Struct, rename="camel", frozen=True):
             subdomains=bool(inbox.subdomains),
             legal_hold=bool(inbox.legal_hold),
             junk=junk.decode(inbox.junk),
+            disclosure=disclosure.decode(inbox.disclosure),
             webhook_secret=webhook_secret,
         )
 
@@ -257,6 +262,8 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLim
         inbox = replace(inbox, junk=junk.check_and_encode(body.junk))
     if body.origin_guard is not UNSET:
         inbox = replace(inbox, origin_guard=body.origin_guard)
+    if body.disclosure is not UNSET:
+        inbox = replace(inbox, disclosure=disclosure.check_and_encode(body.disclosure))
     return inbox
 
 

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
-from postroom.accounts.rules import approval, junk, origin_guard
+from postroom.accounts.rules import approval, disclosure, junk, origin_guard
 from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.disclosure import Disclosure
 from postroom.accounts.rules.junk import JunkRules
 from postroom.accounts.rules.origin_guard import GuardStep, TrustedValues
 from postroom.accounts.scope import Scope
@@ -69,6 +70,7 @@ class AccountChange(Struct, rename="camel", frozen=True):
     erasure_approval: ErasureApproval | UnsetType = UNSET
     origin_guard: GuardStep | UnsetType | None = UNSET
     trusted_values: TrustedValues | UnsetType | None = UNSET
+    disclosure: Disclosure | UnsetType | None = UNSET
 
 
 class NewPod(Struct, rename="camel", frozen=True):
@@ -80,6 +82,7 @@ class NewPod(Struct, rename="camel", frozen=True):
     junk: JunkRules | UnsetType | None = UNSET
     origin_guard: GuardStep | UnsetType | None = UNSET
     trusted_values: TrustedValues | UnsetType | None = UNSET
+    disclosure: Disclosure | UnsetType | None = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
@@ -91,6 +94,7 @@ class PodChange(Struct, rename="camel", frozen=True):
     junk: JunkRules | UnsetType | None = UNSET
     origin_guard: GuardStep | UnsetType | None = UNSET
     trusted_values: TrustedValues | UnsetType | None = UNSET
+    disclosure: Disclosure | UnsetType | None = UNSET
 
 
 class Pod(Struct, rename="camel", frozen=True):
@@ -104,6 +108,7 @@ class Pod(Struct, rename="camel", frozen=True):
     junk: JunkRules | None
     origin_guard: str | None
     trusted_values: list[str]
+    disclosure: Disclosure | None
 
     @classmethod
     def of(cls, pod: pods.Pod) -> "Pod":
@@ -114,6 +119,7 @@ class Pod(Struct, rename="camel", frozen=True):
             outbound=relay.mask(pod.outbound),
             junk=junk.decode(pod.junk),
             trusted_values=origin_guard.decode(pod.trusted_values),
+            disclosure=disclosure.decode(pod.disclosure),
         )
 
 
@@ -135,6 +141,7 @@ class Account(Struct, rename="camel", frozen=True):
     erasure_approval: bool
     origin_guard: str | None
     trusted_values: list[str]
+    disclosure: Disclosure | None
     created_at: Timestamp
 
     @classmethod
@@ -146,6 +153,7 @@ class Account(Struct, rename="camel", frozen=True):
             saved_searches=decode_searches(account.saved_searches),
             junk=junk.decode(account.junk),
             trusted_values=origin_guard.decode(account.trusted_values),
+            disclosure=disclosure.decode(account.disclosure),
         )
 
 
@@ -207,6 +215,8 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
         pod = pods.change(tx, pod, origin_guard=body.origin_guard)
     if body.trusted_values is not UNSET:
         pod = pods.change(tx, pod, trusted_values=origin_guard.check_and_encode(body.trusted_values))
+    if body.disclosure is not UNSET:
+        pod = pods.change(tx, pod, disclosure=disclosure.check_and_encode(body.disclosure))
     return pod
 
 
@@ -245,6 +255,8 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, origin_guard=body.origin_guard)
     if body.trusted_values is not UNSET:
         account = replace(account, trusted_values=origin_guard.check_and_encode(body.trusted_values))
+    if body.disclosure is not UNSET:
+        account = replace(account, disclosure=disclosure.check_and_encode(body.disclosure))
     accounts.put(tx, account)
     was, shown = Account.of(before), Account.of(account)
     audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)

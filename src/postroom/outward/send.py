@@ -16,7 +16,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
-from postroom.outward import fill_from_message, invitations, spans
+from postroom.outward import disclosing, fill_from_message, invitations, spans
 from postroom.outward.event_changes import EventChange
 from postroom.outward.holding.carried import find_carried
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
@@ -41,12 +41,13 @@ from postroom_mail.mime import filenames, parsing_cost
 from postroom_mail.mime.address import Address, mailbox_of, parse_list
 from postroom_mail.writing import compose, forward, quote
 from postroom_mail.writing.compose import Draft, DraftAttachment
-from postroom_mail.writing.content_hash import lasting_hash, read_content
+from postroom_mail.writing.content_hash import lasting_hash_of
 from postroom_mail.writing.content_view import ContentView, view
 from postroom_mail.writing.invitation_answer import CalendarAnswer
 
 FEW_FILES = 3  # each has a header of its own to be written
 GUARDED = Guarded()
+DISCLOSING = disclosing.Disclosing()
 
 
 async def send_mail(
@@ -62,7 +63,7 @@ async def send_mail(
     """
     now = resources.now()
     require_no_steering(order.headers, resources.config.allowed_headers)
-    if inbox is not None and is_plain(order):
+    if inbox is not None and is_plain(order) and inbox.id not in DISCLOSING.known:
         around = Context(inbox)
         letter = to_letter(order, around, now)
     else:
@@ -73,7 +74,11 @@ async def send_mail(
         around, order = found, await fill_from_message.from_mail(resources, order, found)
         letter = await write_letter(order, around, now)
     await require_seen(order, letter)
-    return await submit_letter(resources, caller, order, around, letter, is_remembered)
+    try:
+        return await submit_letter(resources, caller, order, around, letter, is_remembered)
+    except disclosing.Undisclosed:
+        DISCLOSING.note(around.inbox.id)
+        return await send_mail(resources, caller, order)
 
 
 async def submit_letter(
@@ -127,9 +132,11 @@ async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Sub
         return found
     letter = await write_letter(order, found, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
-    allowed = limits.in_force(resources.config, caller.account_limits)
-    base_url = resources.config.base_url
-    return await judged(Submission(caller, order, found, letter, blob, base_url, now, allowed=allowed))
+    allowed, base_url = limits.in_force(resources.config, caller.account_limits), resources.config.base_url
+    carried = await find_carried(order, letter, is_little(order))
+    return await judged(
+        Submission(caller, order, found, letter, blob, base_url, now, False, allowed, carried)
+    )
 
 
 async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:
@@ -151,12 +158,8 @@ async def require_seen(order: Order, letter: ComposedMail) -> None:
     if order.seen_hash is None:
         return
     bcc = tuple(map(str, order.bcc))
-    if await pools.COMPOSING.run(hash_again, letter.raw, bcc) != order.seen_hash:
+    if await pools.COMPOSING.run(lasting_hash_of, letter.raw, bcc) != order.seen_hash:
         raise DraftChanged("What would be sent now is not what was shown. Check it again.")
-
-
-def hash_again(raw: bytes, bcc: Sequence[str]) -> str:
-    return lasting_hash(read_content(raw, bcc))
 
 
 async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
@@ -203,7 +206,12 @@ def look_up(
         return SendAnswer(known, is_replay=True)
     if order.send_at is not None:  # after the key: a repeated request is answered even after its time
         require_ahead(order.send_at, now)
-    here = Scope(caller.account_id, None, inbox.id)
+    return disclosing.with_closing(tx, caller, order, find_context(tx, inbox, order, service_domain))
+
+
+def find_context(tx: Tx, inbox: Inbox, order: Order, service_domain: str) -> Context:
+    """The thread and the messages that the order names."""
+    here = Scope(inbox.account_id, None, inbox.id)
     forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
     if order.reply_to_message_id is not None:
         return look_up_answered(tx, inbox, here, order, service_domain)
@@ -290,7 +298,7 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
 
 
 def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
-    own_text, own_html = both_forms(order)
+    own_text, own_html = disclosing.close(*both_forms(order), around.closing)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
     sender = sender_of(order, around.inbox)
@@ -313,7 +321,7 @@ def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
         references=around.rfc_ids,
         date_at=now,
         automated=order.is_automated,
-        headers=order.headers,
+        headers=order.headers if around.closing is None else order.headers | around.closing.headers,
         calendar=calendar,
     )
     described = tuple(

@@ -95,7 +95,15 @@ class Order(Struct, frozen=True):
     follow_up: str | None = None  # the prepared nudge that it is
     keeps_unread: bool = False  # the thread stays unread: no agent and no person has read it
     traceparent: str = ""  # of the request: the trace that the message belongs to
+    agent_text: str | None = None  # of a draft: the words that an agent gave it
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
+
+
+class Closing(Struct, frozen=True):
+    """What an agent's email says of itself: a line at its end ("" for none), and header fields."""
+
+    line: str
+    headers: dict[str, str]
 
 
 class Context(Struct, frozen=True):
@@ -108,6 +116,8 @@ class Context(Struct, frozen=True):
     rfc_ids: tuple[str, ...] = ()
     forwarded: Document | None = None
     is_from_service: bool = False  # the last received mail is from an address here that is no inbox
+    disclosure: str | None = None  # the setting that counts for its inbox, as it is stored
+    closing: Closing | None = None
     quotes_imported: bool = False  # what it quotes or forwards was not received here
 
 

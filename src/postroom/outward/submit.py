@@ -43,7 +43,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.thread_digests import Digest
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
-from postroom.outward import own_events, waiting_for_answers
+from postroom.outward import disclosing, own_events, waiting_for_answers
 from postroom.outward.header_addresses import require_allowed_reply_to, require_own_senders
 from postroom.outward.holding import approval_rules, checks, origin_guard
 from postroom.outward.holding.approval_rules import InboxRules
@@ -106,6 +106,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
         waiting_for_answers.take(tx, each)
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
     above = approval_rules.read_all(tx, owners.keys())
+    disclosing.require_current(new, above)
     accounts.require_room(any(each.is_full for each in above.values()))
     clearances = judge(tx, new, owners, above)
     checks.require_allowed(clearances)
@@ -389,6 +390,6 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail
         metadata=order.metadata or UNSET,
         bcc=list(map(str, order.bcc)),
         reply_to=order.reply_to,
-        headers=order.headers,
+        headers=draft.headers,
         redirect_of=order.redirect_of or UNSET,
     )

@@ -46,6 +46,7 @@ from postroom_client.results import (
     Contact,
     CreatedUpload,
     Deliverability,
+    Disclosure,
     Domain,
     DomainHealth,
     DomainReports,
@@ -121,6 +122,7 @@ def create_inbox(
     canary: bool | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+    disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     allow_reserved: bool = False,
     client_id: str | None = None,
     catch_all: bool | None = None,
@@ -150,6 +152,7 @@ def create_inbox(
             retentionDays=retention_days,
             junk=junk,
             originGuard=origin_guard,
+            disclosure=disclosure,
         ),
         is_repeatable=False,
     )
@@ -184,6 +187,7 @@ def update_inbox(
     subdomains: bool | None = None,
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+    disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     legal_hold: bool | None = None,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
@@ -201,6 +205,7 @@ def update_inbox(
             retentionDays=retention_days,
             junk=junk,
             originGuard=origin_guard,
+            disclosure=disclosure,
         ),
     )
 
@@ -304,6 +309,7 @@ def update_account(
     erasure_approval: bool | None = None,
     origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     trusted_values: Sequence[str] | UnsetType | None = UNSET,
+    disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Account]:
     """Change the account; None clears a field."""
     return Call(
@@ -317,6 +323,7 @@ def update_account(
             junk=junk,
             originGuard=origin_guard,
             trustedValues=repeated(trusted_values),
+            disclosure=disclosure,
         ),
     )
 
@@ -400,6 +407,7 @@ def create_pod(
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     trusted_values: Sequence[str] | UnsetType | None = UNSET,
+    disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Create a pod."""
     return Call(
@@ -413,6 +421,7 @@ def create_pod(
             junk=junk,
             originGuard=origin_guard,
             trustedValues=repeated(trusted_values),
+            disclosure=disclosure,
         ),
         is_repeatable=False,
     )
@@ -443,6 +452,7 @@ def update_pod(
     junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
     origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     trusted_values: Sequence[str] | UnsetType | None = UNSET,
+    disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change a pod; None clears a field."""
     return Call(
@@ -457,6 +467,7 @@ def update_pod(
             junk=junk,
             originGuard=origin_guard,
             trustedValues=repeated(trusted_values),
+            disclosure=disclosure,
         ),
     )
 

@@ -30,6 +30,7 @@ from postroom_client.results import (
     Contact,
     CreatedUpload,
     Deliverability,
+    Disclosure,
     Domain,
     DomainHealth,
     DomainReports,
@@ -113,6 +114,7 @@ class BlockingMethods(Protocol):
         canary: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -133,6 +135,7 @@ class BlockingMethods(Protocol):
                 canary=canary,
                 junk=junk,
                 origin_guard=origin_guard,
+                disclosure=disclosure,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -171,6 +174,7 @@ class BlockingMethods(Protocol):
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
         legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -188,6 +192,7 @@ class BlockingMethods(Protocol):
                 subdomains=subdomains,
                 junk=junk,
                 origin_guard=origin_guard,
+                disclosure=disclosure,
                 legal_hold=legal_hold,
             )
         )
@@ -271,6 +276,7 @@ class BlockingMethods(Protocol):
         erasure_approval: bool | None = None,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return self.run(
@@ -283,6 +289,7 @@ class BlockingMethods(Protocol):
                 erasure_approval=erasure_approval,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 
@@ -371,6 +378,7 @@ class BlockingMethods(Protocol):
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return self.run(
@@ -382,6 +390,7 @@ class BlockingMethods(Protocol):
                 junk=junk,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 
@@ -408,6 +417,7 @@ class BlockingMethods(Protocol):
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return self.run(
@@ -420,6 +430,7 @@ class BlockingMethods(Protocol):
                 junk=junk,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 
@@ -2349,6 +2360,7 @@ class AwaitedMethods(Protocol):
         canary: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
         allow_reserved: bool = False,
         client_id: str | None = None,
         catch_all: bool | None = None,
@@ -2369,6 +2381,7 @@ class AwaitedMethods(Protocol):
                 canary=canary,
                 junk=junk,
                 origin_guard=origin_guard,
+                disclosure=disclosure,
                 allow_reserved=allow_reserved,
                 client_id=client_id,
                 catch_all=catch_all,
@@ -2409,6 +2422,7 @@ class AwaitedMethods(Protocol):
         subdomains: bool | None = None,
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
         legal_hold: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -2426,6 +2440,7 @@ class AwaitedMethods(Protocol):
                 subdomains=subdomains,
                 junk=junk,
                 origin_guard=origin_guard,
+                disclosure=disclosure,
                 legal_hold=legal_hold,
             )
         )
@@ -2513,6 +2528,7 @@ class AwaitedMethods(Protocol):
         erasure_approval: bool | None = None,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Account:
         """Change the account; None clears a field."""
         return await self.run(
@@ -2525,6 +2541,7 @@ class AwaitedMethods(Protocol):
                 erasure_approval=erasure_approval,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 
@@ -2613,6 +2630,7 @@ class AwaitedMethods(Protocol):
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
         return await self.run(
@@ -2624,6 +2642,7 @@ class AwaitedMethods(Protocol):
                 junk=junk,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 
@@ -2650,6 +2669,7 @@ class AwaitedMethods(Protocol):
         junk: JunkRules | Mapping[str, Any] | UnsetType | None = UNSET,
         origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
         trusted_values: Sequence[str] | UnsetType | None = UNSET,
+        disclosure: Disclosure | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
         return await self.run(
@@ -2662,6 +2682,7 @@ class AwaitedMethods(Protocol):
                 junk=junk,
                 origin_guard=origin_guard,
                 trusted_values=trusted_values,
+                disclosure=disclosure,
             )
         )
 

@@ -17,7 +17,7 @@ from postroom_mail.mime.headers import Block
 from postroom_mail.mime.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom_mail.writing import passed_on
 
-_OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*):((?:[^\r\n]|\r\n[ \t])*)", re.M | re.I)
+_OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*|AI-Disclosure):((?:[^\r\n]|\r\n[ \t])*)", re.M | re.I)
 
 
 class HashedFile(Struct, rename="camel", frozen=True):
@@ -60,6 +60,10 @@ def lasting_hash(content: Content) -> str:
         for file in content.attachments
     ]
     return hash_of(replace(content, attachments=files))
+
+
+def lasting_hash_of(raw: bytes, bcc: Sequence[str]) -> str:
+    return lasting_hash(read_content(raw, bcc))
 
 
 def read_content(raw: bytes, bcc: Sequence[str]) -> Content:

@@ -28,6 +28,7 @@ class InboxRules(Struct, frozen=True):
     has_policy: bool = False
     is_full: bool = False  # nothing more may be stored
     has_canary: bool = False  # a canary token must not leave
+    disclosure: str | None = None  # how an agent's email says that it is one
     guards: tuple[str | None, ...] = ()  # what the origin guard does, of each level
 
     def ask_nothing(self, caller: Caller) -> bool:
@@ -54,6 +55,7 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
         "select inboxes.id, inboxes.approval as of_inbox, inboxes.canary, pods.approval as of_pod,"
         " accounts.approval as of_account, inboxes.origin_guard as guard_of_inbox,"
         " pods.origin_guard as guard_of_pod, accounts.origin_guard as guard_of_account,"
+        " coalesce(inboxes.disclosure, pods.disclosure, accounts.disclosure) as disclosure,"
         f" {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy, {IS_FULL} as is_full"
         " from inboxes join pods on pods.id = inboxes.pod_id"
         " join accounts on accounts.id = inboxes.account_id"
@@ -68,6 +70,7 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
             has_policy=bool(row["has_policy"]),
             is_full=bool(row["is_full"]),
             has_canary=row["canary"] is not None,
+            disclosure=row["disclosure"],
             guards=tuple([row[f"guard_{level}"] for level in LEVELS]),
         )
         for row in rows

@@ -162,6 +162,7 @@ async def send_once(call: Call, draft_id: str, seen: Seen) -> RawReceipt:
     order = structs.replace(
         order,
         draft=DraftVersion(draft.id, draft.version),
+        agent_text=draft.agent_text,
         seen_hash=seen.content_hash,
         undo_seconds=order.undo_seconds or (0 if order.send_at else seen.undo_seconds),
     )

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from postroom import fields
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval, OverPerDay
+from postroom.accounts.rules.disclosure import Disclosure
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
 from postroom.limits import APPROVAL_HOURS
@@ -38,6 +39,8 @@ class ApprovalForm(Struct, rename="camel", frozen=True):
         None  # None: the form has no such field
     )
     trusted_values: str | None = None
+    disclosure_text: str | None = None
+    disclosure_header: bool = False
 
 
 class RetentionForm(Struct, rename="camel", frozen=True):
@@ -68,9 +71,12 @@ def read_approval(form: ApprovalForm) -> Approval | None:
     return Approval(rules, form.expires_hours, people, form.approvals) if rules or people else None
 
 
-def read_guard(form: ApprovalForm) -> dict[str, str | list[str] | None]:
-    """The fields of the origin guard that the form has."""
-    given: dict[str, str | list[str] | None] = {}
+def read_others(form: ApprovalForm) -> dict[str, str | list[str] | Disclosure | None]:
+    """The fields of the origin guard and the disclosure that the form has."""
+    given: dict[str, str | list[str] | Disclosure | None] = {}
+    if form.disclosure_text is not None:
+        said = Disclosure(form.disclosure_text.strip() or None, form.disclosure_header)
+        given["disclosure"] = said if said != Disclosure() else None
     if form.origin_guard is not None:
         given["origin_guard"] = form.origin_guard or None
     if form.trusted_values is not None:
@@ -114,7 +120,7 @@ def saves_rules(
     """A page that saves the approval rules of what its path names."""
 
     async def save(context: PageContext, body: ApprovalForm, **named: str) -> Response:
-        await context.run(operation, body=change(approval=read_approval(body), **read_guard(body)), **named)
+        await context.run(operation, body=change(approval=read_approval(body), **read_others(body)), **named)
         return go(to.format(**named), "Saved.")
 
     return save

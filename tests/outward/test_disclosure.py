@@ -1,0 +1,76 @@
+"""Disclosure: an email that an agent wrote says so, and one that a person wrote does not."""
+
+import uuid
+from typing import Any
+
+from postroom_mail.writing import disclosure
+from tests.api.test_send import first_message, raw_of
+from tests.conftest import Server
+from tests.letters import letter
+
+GERMAN = "Guten Tag, ich habe eine Frage zu der Rechnung und bitte um eine Antwort. Danke."
+
+
+async def sent(server: Server, inbox_id: str, **body: Any) -> dict[str, Any]:
+    given = {"to": "dan@example.org", "subject": "News", "body": "Hello", **body}
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    answer = await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=given, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return dict((await server.api.get(f"/v1/messages/{answer.json()['id']}")).json())
+
+
+async def test_the_nearest_setting_counts_in_the_language_of_the_thread(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    assert (await sent(server, bob))["bodyText"].strip() == "Hello"
+    account = await server.api.patch("/v1/account", json={"disclosure": {"text": "ready", "header": True}})
+    assert account.json()["disclosure"] == {"text": "ready", "header": True, "language": None}
+    said = await sent(server, bob, bodyHtml="<html><body><p>Hello</p></body></html>")
+    assert said["bodyText"].strip() == "Hello\n\nThis email was written by an AI assistant."
+    assert "<p>This email was written by an AI assistant.</p></body>" in said["bodyHtml"]
+    assert said["headers"] == {"AI-Disclosure": "mode=ai-originated"}
+    assert b"\r\nAI-Disclosure: mode=ai-originated\r\n" in await raw_of(server, said["id"])
+    await server.deliver(letter(GERMAN), "bob")
+    listed = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"]
+    answer = await sent(server, bob, threadId=listed[0]["threadId"], to="alice@example.com")
+    assert "Diese E-Mail wurde von einem KI-Assistenten verfasst." in answer["replyText"]
+    own = {"disclosure": {"text": "Written by our robot."}}
+    assert (await server.api.patch(f"/v1/inboxes/{bob}", json=own)).status_code == 200
+    assert (await sent(server, bob))["bodyText"].strip() == "Hello\n\nWritten by our robot."
+    await server.api.patch(f"/v1/inboxes/{bob}", json={"disclosure": {}})
+    assert (await sent(server, bob))["bodyText"].strip() == "Hello"
+
+
+async def test_the_line_is_hashed_and_shown_to_whoever_approves(server: Server) -> None:
+    rules = {"approval": {"when": ["always"]}, "disclosure": {"text": "By a machine.", "header": True}}
+    made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", **rules})
+    held = await sent(server, made.json()["id"])
+    assert "By a machine." in held["bodyText"]
+    await server.api.patch(f"/v1/inboxes/{made.json()['id']}", json={"disclosure": {"text": "By a machine."}})
+    assert held["hold"]["contentHash"] != (await sent(server, made.json()["id"]))["hold"]["contentHash"]
+
+
+async def test_what_is_no_line_or_language_is_refused(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    for wrong in ({"text": " "}, {"text": "a\nb"}, {"language": "xx"}):
+        answer = await server.api.patch(f"/v1/inboxes/{bob}", json={"disclosure": wrong})
+        assert (answer.status_code, answer.json()["field"]) == (400, "disclosure"), answer.text
+    assert (await first_message_or_none(server, bob)) is None
+
+
+async def first_message_or_none(server: Server, inbox_id: str) -> dict[str, Any] | None:
+    total = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"]
+    return await first_message(server, inbox_id) if total else None
+
+
+def test_every_language_has_both_sentences_and_most_are_told_apart() -> None:
+    found = disclosure.languages()
+    assert len(found) == 24
+    assert all(said and "{name}" in reviewed for said, reviewed in found.values())
+    assert disclosure.guess_language(GERMAN) == "de"
+    assert disclosure.guess_language("") == "en"
+    assert disclosure.line_for(None, "fr", "Ann") == f"{found['fr'][0]} Relu par Ann."
+
+
+def test_an_edit_is_substantial_once_most_words_are_the_persons() -> None:
+    assert disclosure.is_mostly_kept("We ship your order on Monday.", "We ship your order on Tuesday, Ann.")
+    assert not disclosure.is_mostly_kept("We ship your order on Monday.", "Sorry, we are out of stock.")
