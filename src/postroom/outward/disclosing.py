@@ -20,7 +20,7 @@ class Undisclosed(DraftChanged):
 
 
 class Disclosing(Struct, frozen=True):
-    """Inboxes that a send was composed for without what they ask for."""
+    """Inboxes that ask for a line, or did: their sends are composed with what the database says."""
 
     known: set[str] = set()
 
@@ -28,6 +28,9 @@ class Disclosing(Struct, frozen=True):
         if len(self.known) >= 10_000:
             self.known.clear()
         self.known.add(inbox_id)
+
+
+ASKING = Disclosing()
 
 
 def with_closing(tx: Tx, caller: Caller, order: Order, around: Context) -> Context:
@@ -68,4 +71,5 @@ def require_current(new: Sequence[Ready], rules_of: Mapping[str, InboxRules]) ->
     for each in new:
         order, around = each.submission.order, each.submission.around
         if order.redirect_of is None and rules_of[each.inbox_id].disclosure != around.disclosure:
+            ASKING.note(each.inbox_id)
             raise Undisclosed("The setting disclosure was changed meanwhile. Send it again.")

@@ -47,7 +47,6 @@ from postroom_mail.writing.invitation_answer import CalendarAnswer
 
 FEW_FILES = 3  # each has a header of its own to be written
 GUARDED = Guarded()
-DISCLOSING = disclosing.Disclosing()
 
 
 async def send_mail(
@@ -63,7 +62,7 @@ async def send_mail(
     """
     now = resources.now()
     require_no_steering(order.headers, resources.config.allowed_headers)
-    if inbox is not None and is_plain(order) and inbox.id not in DISCLOSING.known:
+    if inbox is not None and is_plain(order) and inbox.id not in disclosing.ASKING.known:
         around = Context(inbox)
         letter = to_letter(order, around, now)
     else:
@@ -77,7 +76,6 @@ async def send_mail(
     try:
         return await submit_letter(resources, caller, order, around, letter, is_remembered)
     except disclosing.Undisclosed:
-        DISCLOSING.note(around.inbox.id)
         return await send_mail(resources, caller, order)
 
 
