@@ -41,7 +41,7 @@ SETTINGS = (
     Setting("POSTROOM_BASE_URL", "base_url", "", read.base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, read.domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", read.database_url, "postgresql://…"),
-    Setting("POSTROOM_BLOB_URL", "blob_url", "", read.blob_url, "Store of large mails: s3://…"),
+    Setting("POSTROOM_BLOB_URL", "blob_url", "", read.blob_url, "Store of large emails: s3://…"),
     Setting("POSTROOM_OUTBOUND", "outbound", "", read.text, "capture, mx, or a relay: smtp://…"),
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", read.text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", read.webhook_secret, "Its secret."),
@@ -114,7 +114,7 @@ SETTINGS = (
         "suspend_after",
         "50",
         read.number(1, 1_000_000),
-        "Fewer mails: never suspended.",
+        "Fewer emails: never suspended.",
     ),
     Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", read.percent, "Percent; 0: never."),
     Setting(
@@ -125,7 +125,7 @@ SETTINGS = (
         "pace_seconds",
         "1",
         read.number(0, 3600),
-        "Seconds between mails after 421 or 451; 0: off.",
+        "Seconds between emails after 421 or 451; 0: off.",
     ),
     Setting(
         "POSTROOM_PACE_GROWTH",
@@ -145,7 +145,7 @@ SETTINGS = (
         "Percent shorter per mail taken.",
     ),
     Setting(
-        "POSTROOM_WARM_UP_MAILS", "warm_up_mails", "50", read.number(1, 1_000_000), "Mails on the first day."
+        "POSTROOM_WARM_UP_MAILS", "warm_up_mails", "50", read.number(1, 1_000_000), "Emails on the first day."
     ),
     Setting(
         "POSTROOM_WARM_UP_GROWTH",

@@ -68,7 +68,7 @@ async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server, peer
     await send_all(host, peer, bob, "ok+3")
     await judged(host)
     paused = await pause_of(host, bob)
-    assert paused["reason"] == "1 of 4 mails of the last 7 days bounced; the limit is 10 %."
+    assert paused["reason"] == "1 of 4 emails of the last 7 days bounced; the limit is 10 %."
     assert paused["by"]["type"] == "system"
     assert not (await pause_of(host, other))["paused"]
     await judged(host)

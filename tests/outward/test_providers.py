@@ -239,7 +239,7 @@ async def test_a_domain_that_warms_up_sends_more_each_day_and_the_rest_waits(hou
     await house.step()
     assert (await house.message(other))["status"] == "sent", "each provider has a limit of its own"
     waiting = [each for each in sent if (await house.message(each))["status"] == "pending"]
-    assert "2 mails to big.example were sent today, so this one waits until tomorrow" in await waiting_for(
+    assert "2 emails to big.example were sent today, so this one waits until tomorrow" in await waiting_for(
         house, waiting[0]
     )
     (big, small) = (await figures(house))["warmUps"]

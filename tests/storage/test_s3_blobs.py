@@ -223,7 +223,7 @@ def test_move_brings_every_file_into_the_store_and_back(
         with pytest.raises(SystemExit) as ended:
             main(["blobs", "move", *options])
         assert ended.value.code in (0, None)
-        assert capsys.readouterr().out == f"3 large mails are in {url.partition('?')[0]}.\n"
+        assert capsys.readouterr().out == f"3 large emails are in {url.partition('?')[0]}.\n"
         assert {name: there.get(name) for name in contents} == contents
         assert len(list(local.names(0))) == left
     with pytest.raises(SystemExit):

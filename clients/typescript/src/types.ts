@@ -604,7 +604,7 @@ export interface PolicyStop {
 
 /** The provider asked for less mail (421, 451); each mail it accepts shortens the wait. */
 export interface ProviderPace {
-  /** Seconds between two mails of this server. */
+  /** Seconds between two emails of this server. */
   secondsBetween: number;
   nextAt: string;
   slowedAt: string;
@@ -1841,7 +1841,7 @@ export interface SendBody {
   bcc?: string | string[];
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[];
-  /** Marks the mail as automated (Auto-Submitted). */
+  /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean;
@@ -1927,7 +1927,7 @@ export interface NewDraft {
   bcc?: string | string[] | null;
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[] | null;
-  /** Marks the mail as automated (Auto-Submitted). */
+  /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
@@ -1982,7 +1982,7 @@ export interface DraftChange {
   bcc?: string | string[] | null;
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[] | null;
-  /** Marks the mail as automated (Auto-Submitted). */
+  /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
@@ -2108,7 +2108,7 @@ export interface NewConnection {
   folder?: string | null;
   /** now (the default), or a date to begin with. */
   since?: string | null;
-  /** What happens to a mail there: leave (the default), seen, or move:FOLDER. */
+  /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string | null;
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
@@ -2139,7 +2139,7 @@ export interface ConnectionChange {
   password?: string;
   oauth?: OAuthGrant;
   folder?: string;
-  /** What happens to a mail there: leave (the default), seen, or move:FOLDER. */
+  /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string;
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */

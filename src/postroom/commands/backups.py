@@ -33,7 +33,7 @@ def backup(file: Archive, as_json: Json = None) -> None:
         as_json,
     )
     for name in manifest.damaged:
-        print(f"postroom: the large mail {name} is damaged, also in the backup", file=sys.stderr)
+        print(f"postroom: the large email {name} is damaged, also in the backup", file=sys.stderr)
     if manifest.damaged:
         raise typer.Exit(1)
 

@@ -70,10 +70,10 @@ async def _finish(resources: "Resources") -> list[str]:
 
     faults: list[str] = []
     after: str | None = ""
-    with progress("large mails", await resources.db.read(large_mails.count)) as report:
+    with progress("large emails", await resources.db.read(large_mails.count)) as report:
         while after is not None:
             page = await large_mails.look(resources, after)
-            faults += [f"the large mail {each.id}: {each.what}" for each in page.findings]
+            faults += [f"the large email {each.id}: {each.what}" for each in page.findings]
             report(page.looked_at)
             after = page.after
     holder = index_upkeep.holder_of(resources.config.data_dir)

@@ -37,7 +37,7 @@ import_app = group(
 app.add_typer(import_app, name="import")
 
 Into = Annotated[str, typer.Option("--inbox", help="Address or id of the inbox.")]
-Source = Annotated[Path, typer.Argument(exists=True, help="Where the mail is.")]
+Source = Annotated[Path, typer.Argument(exists=True, help="Where the email is.")]
 
 
 @import_app.command("mbox")

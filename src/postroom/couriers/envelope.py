@@ -26,7 +26,7 @@ def require_sendable(mail: OutgoingMail) -> None:
             raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")
     line_ends = mail.raw.count(b"\r\n")
     if mail.raw.count(b"\n") != line_ends or mail.raw.count(b"\r") != line_ends:
-        raise DeliveryError("the mail has a bare CR or LF", permanent=True, enhanced="5.6.0")
+        raise DeliveryError("the email has a bare CR or LF", permanent=True, enhanced="5.6.0")
 
 
 def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> OutgoingEnvelope:
@@ -50,7 +50,7 @@ def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
     if not limit.isascii() or not limit.isdigit() or len(limit) > 20 or int(limit) == 0:
         return  # absent, unreadable or "no fixed limit" (RFC 1870 section 3)
     if len(mail.raw) > int(limit):
-        reason = f"the mail has {len(mail.raw)} bytes, {host} accepts at most {limit}"
+        reason = f"the email has {len(mail.raw)} bytes, {host} accepts at most {limit}"
         raise DeliveryError(reason, permanent=True, enhanced="5.3.4")
 
 

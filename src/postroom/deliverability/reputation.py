@@ -99,7 +99,7 @@ def find_fault(found: Reputation, config: Config) -> str | None:
     )
     for number, percent, what in shares:
         if percent and number * 100 > percent * found.tried:
-            return f"{number} of {found.tried} mails of the last 7 days {what}; the limit is {percent:g} %."
+            return f"{number} of {found.tried} emails of the last 7 days {what}; the limit is {percent:g} %."
     return None
 
 

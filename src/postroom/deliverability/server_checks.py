@@ -70,7 +70,7 @@ def check_port_out(leaves_by_mx: bool, answers: OutsideAnswers) -> HealthCheck:
     if not leaves_by_mx:
         return HealthCheck("port 25 out", "ok", "", "", "This server does not send mail through port 25.")
     wanted = "Servers outside accept connections."
-    found = f"{answers.taken} mails taken, {answers.unreached} without a connection, in the last 7 days"
+    found = f"{answers.taken} emails taken, {answers.unreached} without a connection, in the last 7 days"
     if not answers.taken and not answers.unreached:
         return HealthCheck("port 25 out", "unknown", wanted, "", "No mail was sent outside yet.")
     return HealthCheck("port 25 out", "ok" if answers.taken else "wrong", wanted, found, why)

@@ -13,7 +13,7 @@ from postroom_mail.writing import unsubscribe_link
 from postroom_mail.writing.unsubscribe_link import UNSUBSCRIBE_PATH, Unsubscription
 
 LINKS_IN_MAILS = (REVIEW_PATH, UNSUBSCRIBE_PATH)  # pages that need no session: the link is the proof
-REASON = "unsubscribed by the link in a mail"
+REASON = "unsubscribed by the link in an email"
 
 
 def find_wish(tx: Tx, token: str) -> Unsubscription:

@@ -95,7 +95,7 @@ async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
     from postroom_mail.authentication import spf
 
     if not found:
-        return "missing", "SPF says which servers may send for the domain. Without it many refuse the mail."
+        return "missing", "SPF says which servers may send for the domain. Without it many refuse the email."
     if len(found) > 1:
         return "wrong", "Two SPF records make both void (RFC 7208 section 4.5): merge them into one."
     if not wanted.leaves_by_mx:

@@ -161,7 +161,7 @@ async def take_mails(
     raws = await client.fetch_all(fitting, limits.FOREIGN_EMAIL_BYTES + BATCH_BYTES) if fitting else {}
     for mail in wanted:
         if mail.uid not in raws:
-            log.get().info("a mail was left", connection=connection.id, uid=mail.uid, size=mail.size_bytes)
+            log.get().info("an email was left", connection=connection.id, uid=mail.uid, size=mail.size_bytes)
     taking = (take_mail(follower, connection, uid, raw) for uid, raw in raws.items())
     results = await asyncio.gather(*taking, return_exceptions=True)
     for result in results:
@@ -193,7 +193,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
     try:
         await receive_mail(resources, follower.reader, arrival)
     except TooManyHops:
-        log.get().info("a mail loops", connection=connection.id, uid=uid)
+        log.get().info("an email loops", connection=connection.id, uid=uid)
         return False
     return True
 

@@ -31,7 +31,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     db = client.resources.db
     folder = await db.read(names.require_folder, inbox_id, request.folder, is_target=True)
     _require_possible(folder, request)
-    assert client.mail is not None, "the mail came before the command was whole"
+    assert client.mail is not None, "the email came before the command was whole"
     raw = await pools.FILES.run(client.mail.read)
     if not raw.strip():
         raise FolderRefused("CANNOT", "The mail is empty.")

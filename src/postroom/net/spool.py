@@ -131,7 +131,7 @@ class IncomingMail:
         try:
             self._spool.write(data)
         except OSError:
-            log.get().exception("a mail could not be spooled")
+            log.get().exception("an email could not be spooled")
             self.drop()
 
     def drop(self) -> None:

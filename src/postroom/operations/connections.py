@@ -42,7 +42,7 @@ After = Annotated[
     Meta(
         max_length=300,
         pattern="^(leave|seen|move:[^\\x00-\\x1f\\x7f]+)$",
-        description="What happens to a mail there: leave (the default), seen, or move:FOLDER.",
+        description="What happens to an email there: leave (the default), seen, or move:FOLDER.",
     ),
 ]
 Since = Annotated[
@@ -261,7 +261,7 @@ def require_complete(body: NewConnection) -> None:
     require_usable_key(body.provider, body.signing_key)
     if body.provider == "resend" and body.api_key is None:
         raise BadRequest(
-            "apiKey is missing: Resend posts only the id of a mail, which is then fetched.", field="apiKey"
+            "apiKey is missing: Resend posts only the id of an email, which is then fetched.", field="apiKey"
         )
 
 

@@ -24,7 +24,7 @@ class DeliverabilityQuery(Struct, frozen=True):
 class ShownPace(Struct, rename="camel", frozen=True):
     """The provider asked for less mail (421, 451); each mail it accepts shortens the wait."""
 
-    seconds_between: Annotated[float, Meta(description="Seconds between two mails of this server.")]
+    seconds_between: Annotated[float, Meta(description="Seconds between two emails of this server.")]
     next_at: Timestamp
     slowed_at: Timestamp
 

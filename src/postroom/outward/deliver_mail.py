@@ -162,10 +162,10 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     except DamagedBlob:  # logged already; it may be restored from a backup
         return DeliveryError("4.3.0 The mail is damaged on this server.", permanent=False, enhanced="4.3.0")
     except Unavailable as error:
-        log.get().seldom("a mail was put off", message=job.message.id, reason=error.message)
+        log.get().seldom("an email was put off", message=job.message.id, reason=error.message)
         return DeliveryError("4.3.0 This server is not ready.", permanent=False, enhanced="4.3.0")
     except Exception:
-        log.get().exception("a mail could not be handed over", message=job.message.id)
+        log.get().exception("an email could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
 
 

@@ -64,7 +64,7 @@ def add_everybody(order: Order, answered: Document, raw: bytes, own: Set[str]) -
         raise BadRequest("The last message has nobody to reply to.", field="replyAll")
     if len(to) + len(cc) + len(order.bcc) > limits.RECIPIENTS:
         raise BadRequest(
-            f"A mail can have {limits.RECIPIENTS} recipients, and the last message has more.",
+            f"An email can have {limits.RECIPIENTS} recipients, and the last message has more.",
             field="replyAll",
         )
     return structs.replace(order, to=to, cc=cc)

@@ -229,11 +229,11 @@ def notice_text(
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
     carried = "".join(f"It carries from somebody else: {shown_value(each)}\n" for each in hold.origins)
     return (
-        f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{carried}{until}\n"
+        f"An email is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{carried}{until}\n"
         f"{content_view.to_text(shown, most_characters)}\n\n"
         "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
-        f"the mail until you press a button:\n\n{link}\n"
+        f"the email until you press a button:\n\n{link}\n"
     )
 
 

@@ -68,7 +68,7 @@ REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2
 
 EVENTS = LabelCounter("postroom_events", "kind", "Events that were recorded.")
 MAIL_ATTEMPTS = LabelCounter(
-    "postroom_mail_attempts", "outcome", "Attempts to deliver a mail to one recipient."
+    "postroom_mail_attempts", "outcome", "Attempts to deliver an email to one recipient."
 )
 WEBHOOK_ATTEMPTS = LabelCounter(
     "postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook."

@@ -329,7 +329,7 @@ class SmtpConnection(asyncio.Protocol):
                 log.get().seldom("mail was put off", reason=str(error.__cause__ or error)[:200])
                 return MailNotStored.TRY_LATER
             if not _is_storage_full(error):
-                log.get().exception("a mail was not stored")
+                log.get().exception("an email was not stored")
                 return MailNotStored.TRY_LATER
             log.get().seldom("no space left for mail", reason=str(error.__cause__ or error)[:200])
             return MailNotStored.STORAGE_FULL

@@ -53,7 +53,7 @@ class JournalIntake:
     async def accept(self, envelope: Envelope) -> None:
         if envelope.size_bytes > LARGEST_BYTES:
             if not await self._journal.wait_until_deposited():
-                raise Backlogged("Smaller mails that came before wait to be stored.")
+                raise Backlogged("Smaller emails that came before wait to be stored.")
             await self._large.accept(envelope)
             return
         arrival = await to_arrival(envelope, self._hostname, self._now())

@@ -225,7 +225,7 @@ def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
 def report_damage(name: str) -> DamagedBlob:
     """Logs and counts the damage, for which there is an alert, and returns the error for the reader."""
     process_metrics.DAMAGED_READS.increment(process_metrics.BLOB)
-    log.get().error("a large mail is damaged", blob=name)
+    log.get().error("a large email is damaged", blob=name)
     return DamagedBlob(name)
 
 

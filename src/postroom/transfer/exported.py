@@ -32,7 +32,7 @@ def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
         described = [json.loads(line) for line in lines]
     if len(mails) != len(described):
         raise BadRequest(
-            f"{place} is not a complete export: {len(mails)} mails, and {len(described)} in messages.jsonl."
+            f"{place} is not a complete export: {len(mails)} emails, and {len(described)} in messages.jsonl."
         )
     found = [
         _described(mail, message, now)

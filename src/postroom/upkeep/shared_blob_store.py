@@ -21,7 +21,7 @@ async def require_one_store(resources: Resources) -> None:
         await _require_writable(resources)
     if resources.config.database_url and not await _hold(resources):
         raise StorageError(
-            "POSTROOM_BLOB_URL: other nodes of this database keep large mails in another store. Give all the"
+            "POSTROOM_BLOB_URL: other nodes of this database keep large emails in another store. Give all the"
             " same s3://… (postroom blobs move copies files there), or stop the others half a minute before."
         )
 
@@ -31,7 +31,7 @@ async def keep_store(resources: Resources) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
         if resources.config.database_url and not await _hold(resources):
-            raise StorageError("Another node of this database keeps large mails in another store.")
+            raise StorageError("Another node of this database keeps large emails in another store.")
 
 
 def move(source: Blobs, target: Blobs, removes: bool, report_damaged: Callable[[str], None]) -> Iterator[str]:

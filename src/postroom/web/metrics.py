@@ -26,7 +26,7 @@ GAUGES = {
     "postroom_imap_sessions": "Mail programs connected now.",
     "postroom_submission_sessions": "Mail programs connected now to send.",
     "postroom_journal_bytes": "Mail in the journal: some is waiting, some is already stored.",
-    "postroom_journal_set_aside": "Mails that could not be stored and were set aside.",
+    "postroom_journal_set_aside": "Emails that could not be stored and were set aside.",
     "postroom_journal_damaged": "Damaged pieces of journals that were kept; what was in them is lost.",
     "postroom_certificate_expiry_timestamp_seconds": "When the certificate expires, in Unix time.",
 }

@@ -47,7 +47,7 @@ class Readiness:
         if stuck := self._resources.loops.stuck():
             return f"These loops do not work: {', '.join(stuck)}."
         return await self._try("The database", self._store_a_row) or await self._try(
-            "The store of large mails", self._store_a_blob
+            "The store of large emails", self._store_a_blob
         )
 
     async def _try(self, what: str, store: Callable[[], Awaitable[None]]) -> str | None:

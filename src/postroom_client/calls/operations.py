@@ -934,7 +934,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("cc", "addresses", help="Recipients of a copy."),
         Parameter("bcc", "addresses", help="Recipients of a blind copy."),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total."),
-        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", default=False),
+        Parameter("automated", "flag", help="Marks the email as automated (Auto-Submitted).", default=False),
         Parameter(
             "reply_all",
             "flag",
@@ -1027,7 +1027,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("cc", "addresses", help="Recipients of a copy.", clears=True),
         Parameter("bcc", "addresses", help="Recipients of a blind copy.", clears=True),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total.", clears=True),
-        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", clears=True),
+        Parameter("automated", "flag", help="Marks the email as automated (Auto-Submitted).", clears=True),
         Parameter(
             "reply_all",
             "flag",
@@ -1133,7 +1133,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("cc", "addresses", help="Recipients of a copy.", clears=True),
         Parameter("bcc", "addresses", help="Recipients of a blind copy.", clears=True),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total.", clears=True),
-        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", clears=True),
+        Parameter("automated", "flag", help="Marks the email as automated (Auto-Submitted).", clears=True),
         Parameter(
             "reply_all",
             "flag",
@@ -1433,7 +1433,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("folder", "text", help="INBOX by default."),
         Parameter("since", "text", help="now (the default), or a date to begin with."),
         Parameter(
-            "after", "text", help="What happens to a mail there: leave (the default), seen, or move:FOLDER."
+            "after", "text", help="What happens to an email there: leave (the default), seen, or move:FOLDER."
         ),
         Parameter(
             "plus_addresses",
@@ -1462,7 +1462,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("password", "text"),
         Parameter("folder", "text"),
         Parameter(
-            "after", "text", help="What happens to a mail there: leave (the default), seen, or move:FOLDER."
+            "after", "text", help="What happens to an email there: leave (the default), seen, or move:FOLDER."
         ),
         Parameter(
             "plus_addresses",

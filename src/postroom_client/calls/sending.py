@@ -21,7 +21,7 @@ def reply(thread_id: str, body: str | None = None, **options: Unpack[SendOptions
     if offset:
         page = yield calls.list_thread_messages(thread_id, limit=LONGEST_PAGE, offset=offset)
     messages = list(page.data)
-    while page.truncated and page.data:  # large mails make short pages
+    while page.truncated and page.data:  # large emails make short pages
         page = yield calls.list_thread_messages(thread_id, limit=LONGEST_PAGE, offset=offset + len(messages))
         messages += page.data
     to = reply_recipients(messages)

@@ -203,7 +203,7 @@ def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:
     start = max(page.total - limit, 0)
     if start:
         page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
-    while page.truncated and page.data:  # large mails make short pages; the last one has the newest
+    while page.truncated and page.data:  # large emails make short pages; the last one has the newest
         start += len(page.data)
         page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
     return page

@@ -124,7 +124,7 @@ def _act(step: Step, people: dict[str, Person], addresses: dict[str, str]) -> No
         answer = people[step.expect].next_answer(step.within_seconds)
         _require_expected(step, answer, addresses)
     elif step.silence is not None and people[step.silence].next_answer(step.for_seconds) is not None:
-        raise Mismatch(f"{step.silence} got a mail")
+        raise Mismatch(f"{step.silence} got an email")
 
 
 def _require_expected(step: Step, answer: Message | None, addresses: dict[str, str]) -> None:

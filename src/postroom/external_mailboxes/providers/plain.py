@@ -24,7 +24,7 @@ def read_plain(post: Post, signing_key: str) -> Posted:
     if signing_key:
         require_signed(post, signing_key, sender, recipient)
     if not post.body.strip():
-        raise BrokenPost("The body is empty. Post the mail itself, as message/rfc822.")
+        raise BrokenPost("The body is empty. Post the email itself, as message/rfc822.")
     recipients = tuple(part.strip() for part in recipient.split(",") if part.strip())
     return Posted(mail=PostedMail(post.body, recipients, sender.strip()))
 

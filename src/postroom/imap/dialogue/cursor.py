@@ -102,7 +102,7 @@ class CommandCursor:
             return
         self.take(b"~")
         if not self.stands_at(LITERAL_MARK):
-            raise BadCommand("the mail is missing: send it as a literal")
+            raise BadCommand("the email is missing: send it as a literal")
         self.bytes_string()
 
     def astring(self) -> bytes:

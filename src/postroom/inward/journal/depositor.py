@@ -141,7 +141,7 @@ class Depositor:
             return False
         if kept.name == positions.ASIDE:
             reason = f"{type(error).__name__}: {error}"[:500]
-            log.get().error("a mail could not be stored and was set aside", folder=str(kept), reason=reason)
+            log.get().error("an email could not be stored and was set aside", folder=str(kept), reason=reason)
         else:
             log.get().error(
                 "a journal is damaged: whole emails around it are stored", reason=mail.failure, kept=str(kept)

@@ -230,7 +230,7 @@ class MailJournal:
         try:
             return Journaled(found.start, found.end, await self._reader.read(decode(found.record)))
         except Exception as error:
-            log.get().exception("a mail of the journal cannot be read")
+            log.get().exception("an email of the journal cannot be read")
             return self._as_bytes(found, repr(error)[:200])
         finally:
             self._record_read(found.end, time.perf_counter() - started)

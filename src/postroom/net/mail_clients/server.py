@@ -76,7 +76,7 @@ class ProgramServer(ABC):
             try:
                 connection.check_time(now)
             except Exception:
-                log.get().exception("the connection of a mail program failed and was closed")
+                log.get().exception("the connection of a mail client failed and was closed")
                 connection.abort()
 
     async def _close_ended(self) -> None:

@@ -32,7 +32,7 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
         for entry in _entries(field, item):
             written.append(entry)
             if len(written) > limits.RECIPIENTS:
-                raise BadRequest(f"A mail can have {limits.RECIPIENTS} recipients.", field=field)
+                raise BadRequest(f"An email can have {limits.RECIPIENTS} recipients.", field=field)
     return tuple([read_address(field, entry) for entry in written])
 
 

@@ -77,7 +77,7 @@ FromAddress = Annotated[
 ]
 ReplyTo = Annotated[AddressList, Meta(description="Where replies should go.")]
 Files = Annotated[SentFiles, Meta(description=f"Files to attach, {limits.ATTACHMENTS_TOGETHER}.")]
-Automated = Annotated[bool, Meta(description="Marks the mail as automated (Auto-Submitted).")]
+Automated = Annotated[bool, Meta(description="Marks the email as automated (Auto-Submitted).")]
 ReplyAll = Annotated[
     bool,
     Meta(
@@ -145,7 +145,7 @@ UndoSeconds = Annotated[
 CalendarField = Annotated[
     InvitationBody,
     Meta(
-        description="An appointment with summary, start, end and timeZone: the mail becomes an invitation;"
+        description="An appointment with summary, start, end and timeZone: the email becomes an invitation;"
         " location, attendees and recurrence are optional; uid, sequence and method cancel change or cancel"
         " one."
     ),
@@ -313,7 +313,7 @@ def require_recipients(
     if not to and not body.reply_all and body.reply_to_message_id is None:
         raise BadRequest("to has no recipient.", field="to")
     if len(to) + len(cc) + len(bcc) > limits.RECIPIENTS:
-        raise BadRequest(f"A mail can have {limits.RECIPIENTS} recipients.", field="to")
+        raise BadRequest(f"An email can have {limits.RECIPIENTS} recipients.", field="to")
 
 
 def read_subject(body: SendBody) -> str:
@@ -338,7 +338,7 @@ def read_reply_all(body: SendBody) -> bool:
     if body.reply_all and body.thread_id is None and body.reply_to_message_id is None:
         raise BadRequest("replyAll needs a threadId.", field="threadId")
     if (body.reply_all or body.reply_to_message_id) and body.forward_of is not None:
-        raise BadRequest("A mail is either a reply to all or a forward.", field="forwardOf")
+        raise BadRequest("An email is either a reply to all or a forward.", field="forwardOf")
     return body.reply_all
 
 

@@ -16,7 +16,7 @@ from postroom.storage.database import Tx
 PACE = "pace"
 SLOWED = "4.7.0 {provider} asks for less mail at once: this one waits for its turn."
 WARMING = (
-    "4.7.0 {domain} is warming up: {limit} mails to {provider} were sent today,"
+    "4.7.0 {domain} is warming up: {limit} emails to {provider} were sent today,"
     " so this one waits until tomorrow."
 )
 

@@ -275,7 +275,7 @@ def share_out(
     """Each recipient once: as To or Cc if the mail names it so, else as Bcc."""
     left = {normalize(checked): Address("", checked) for checked in map(_checked, recipients)}
     if len(left) > limits.RECIPIENTS:
-        raise BadRequest(f"A mail has at most {limits.RECIPIENTS} recipients.", field="to")
+        raise BadRequest(f"An email has at most {limits.RECIPIENTS} recipients.", field="to")
     shared = []
     for named in (parsed.to, parsed.cc):
         own = [(each, left.pop(normalize(each.address), None)) for each in named]

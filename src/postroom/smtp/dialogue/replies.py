@@ -26,7 +26,7 @@ SHUTTING_DOWN = _reply("421 4.3.2 Server is shutting down")
 COMMAND_TIMEOUT = _reply("421 4.4.2 Command took too long")
 DATA_TIMEOUT = _reply("421 4.4.2 Mail came too slowly")
 TOO_MANY_ERRORS = _reply("421 4.7.0 Too many errors")
-TOO_MANY_COMMANDS = _reply("421 4.7.0 Too many commands without a mail")
+TOO_MANY_COMMANDS = _reply("421 4.7.0 Too many commands without an email")
 TOO_MANY_CONNECTIONS = _reply("421 4.7.0 Too many connections")
 TOO_MANY_FROM_ADDRESS = _reply("421 4.7.0 Too many connections from your address")
 

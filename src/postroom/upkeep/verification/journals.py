@@ -4,7 +4,7 @@ from postroom.inward.journal import positions
 from postroom.resources import Resources, Tx
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, Page, StoredPart
 
-NAME, ASIDE, DAMAGED = "journal", "mails set aside", "damaged journals"
+NAME, ASIDE, DAMAGED = "journal", "emails set aside", "damaged journals"
 
 
 async def look(resources: Resources, after: str) -> Page:
@@ -15,7 +15,7 @@ async def look(resources: Resources, after: str) -> Page:
     if count := positions.count_aside(data_dir):
         found.append(Finding(ASIDE, positions.ASIDE, f"{count} could not be stored"))
     if count := positions.count_damaged(data_dir):
-        what = f"{count} damaged pieces of journals are kept; mails or outcomes in them are lost"
+        what = f"{count} damaged pieces of journals are kept; emails or outcomes in them are lost"
         found.append(Finding(DAMAGED, positions.DAMAGED, what))
     return Page(found, sum(each.mails for each in left), None)
 

@@ -9,7 +9,7 @@ from postroom.storage.database import Tx
 from postroom.upkeep.orphans import find_used_blobs
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, Page, StoredPart
 
-NAME = "large mails"
+NAME = "large emails"
 PAGE = 20
 NAMED = (
     "select blob from raw_mails where blob is not null"

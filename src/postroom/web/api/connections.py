@@ -21,7 +21,7 @@ from postroom.web.call import Call
 from postroom_mail.authentication.lookup import DnsTemporary
 
 NOTHING_YET = (
-    "Nothing was posted to the URL yet. Set it at the service and send a mail to one of your inboxes."
+    "Nothing was posted to the URL yet. Set it at the service and send an email to one of your inboxes."
 )
 
 

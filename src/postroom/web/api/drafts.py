@@ -227,7 +227,7 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
         order = await to_order(call, found.draft, found.files, f"preview-{secrets.token_urlsafe(16)}")
         return DraftView(shown, await preview(call.resources, call.caller, order))
     except DraftError as error:
-        return DraftView(shown, None, f"This cannot be written into a mail: {error}")
+        return DraftView(shown, None, f"This cannot be written into an email: {error}")
     except ApiError as error:
         if error.status >= 500:
             raise

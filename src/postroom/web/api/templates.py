@@ -93,7 +93,7 @@ async def fill_draft(template: Template, body: D) -> D:
 
 def require_alone(body: str | UnsetType | None, body_html: str | UnsetType | None) -> None:
     if body or body_html:
-        raise BadRequest("A mail has a body or a template, not both.", field="template")
+        raise BadRequest("An email has a body or a template, not both.", field="template")
 
 
 async def fill(template: Template, values: Mapping[str, str]) -> TemplateText:

@@ -200,7 +200,7 @@ def _responses(route: Route) -> Json:
 _WITHOUT_A_BODY: dict[int, Json] = {
     204: {"description": "There is nothing."},
     302: {
-        "description": "The store of large mails serves it: follow the link, without the key.",
+        "description": "The store of large emails serves it: follow the link, without the key.",
         "headers": {
             "Location": {
                 "description": "A link that works for a while.",

@@ -45,9 +45,7 @@ def connect(
     ] = None,
     signing_key: Annotated[str | None, typer.Option(help="Key with which a service signs its posts.")] = None,
     service_key: Annotated[str | None, typer.Option(help="API key of the service (resend).")] = None,
-    to: Annotated[
-        str | None, typer.Option(help="Where to send the mail that shows that mail leaves.")
-    ] = None,
+    to: Annotated[str | None, typer.Option(help="Where to send the test email.")] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each check.")] = 120,
     inbox_id: InboxId = None,
 ) -> None:

@@ -55,7 +55,7 @@ def approve(
     message_id: MessageArgument,
     content_hash: Annotated[
         str | None,
-        typer.Option(help="Hash of the content you saw; without it you are shown the mail and asked."),
+        typer.Option(help="Hash of the content you saw; without it you are shown the email and asked."),
     ] = None,
     note: Note = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,

@@ -87,7 +87,7 @@ DRAFTS = (
     Plain(
         "drafts create",
         "create_draft",
-        "Begin a mail; any field may still be missing.",
+        "Begin an email; any field may still be missing.",
         show=drafts.show_draft,
         arguments=(),
         names=SEND_NAMES,

@@ -147,7 +147,7 @@ def store(
 
 def messages_of(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
     if body.in_reply_to is not None and body.forward_of is not None:
-        raise BadRequest("A mail is either a reply or a forward.", field="forward_of")
+        raise BadRequest("An email is either a reply or a forward.", field="forward_of")
     if body.in_reply_to is not None:
         answered = find_shown(tx, caller, inbox, body.in_reply_to)
         return {"reply_to_message_id": answered, "reply_all": bool(body.reply_all)}

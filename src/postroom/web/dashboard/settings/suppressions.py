@@ -54,7 +54,7 @@ async def send_again(context: PageContext, body: AgainForm) -> Response:
         await context.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
         return go(PATH, f"{body.address} is no longer suppressed. The mail was not sent: {error.message}")
-    return go(f"/app/messages/{body.message}", f"{body.address} is no longer suppressed and gets the mail.")
+    return go(f"/app/messages/{body.message}", f"{body.address} is no longer suppressed and gets the email.")
 
 
 async def export(context: PageContext) -> Response:
