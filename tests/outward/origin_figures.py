@@ -112,12 +112,20 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
         if sent >= MOST_ANSWERS:
             break
         await server.deliver(each.raw, name, sender=each.mail.from_address or "nobody@example.org")
+        await until_examined(server)
         listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=1")).json()
         if listed["data"] and listed["data"][0]["rfcMessageId"] == each.mail.message_id:
             known[each.mail.message_id] = listed["data"][0]["threadId"]
     part = 100 * len(carrying) / max(sent, 1)
     lines = [f"{folder}: {len(carrying)} of {sent} answers carry a value ({part:.1f} %), by kind {kinds}"]
     return iter(lines + [f"  {each['headerTo'][:60]}: {each['origins']}" for each in carrying[:20]])
+
+
+async def until_examined(server: Server) -> None:
+    """Who wrote is known once an email has been examined."""
+    db = server.resources.db
+    while (await db.read(lambda tx: tx.one("select 1 as found from examinations limit 1"))) is not None:
+        await asyncio.sleep(0.01)
 
 
 def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
