@@ -79,6 +79,7 @@ async def test_a_scoped_key_is_shown_once_listed_and_revoked_at_once(server: Ser
         "lastUsedAt",
         "approval",
         "limits",
+        "originGuard",
     }
     async with server.client(key["token"]) as scoped:
         assert (await scoped.get("/v1/me")).json()["inboxId"] == inbox_id

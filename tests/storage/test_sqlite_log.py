@@ -17,7 +17,7 @@ from postroom.storage.engines.sqlite_log import LogCopier, Turns, next_pause
 from tests.doubles import START
 from tests.waiting import until
 
-BYTES = 2_000_000
+BYTES = 8_000_000  # more than an empty database has
 PAGES_OF_A_COMMIT = 10
 LONG_PAGES = 100
 
