@@ -4,6 +4,7 @@ from base64 import b64encode
 from typing import Any
 
 from postroom.web.agentmail import events as agentmail_events
+from tests.api.test_cross_tenant import call_tool
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.letters import letter
@@ -298,3 +299,23 @@ async def test_pages_say_of_many_that_they_are_junk_or_not(server: Server) -> No
         await browser.post("/app/mail/marks", data={"ids": notes, "action": "junk"})
     subjects = [each["subject"] for each in await messages_of(server, inbox_id)]
     assert subjects == ["FREE!!! $$$ Make money fast"] * 2
+
+
+async def test_agents_see_no_junk_in_the_lists_and_searches_of_mcp(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello", action="folder")
+    await server.deliver(offer(), "hello")
+    await server.deliver(note(), "hello")
+    await came(server, 2)
+    made = await server.api.post("/v1/api-keys", json={"inboxId": inbox_id, "permissions": ["read"]})
+    async with server.client(made.json()["token"]) as agent:
+        listed = await call_tool(agent, "list_threads", {})
+        assert "Re: parser" in listed
+
+        async def is_searched() -> bool:
+            return "Re: parser" in await call_tool(agent, "search_messages", {"q": "patch"})
+
+        await until(is_searched)
+        found = await call_tool(agent, "search_messages", {"q": "viagra OR patch"})
+    for text in (listed, found):
+        assert "Re: parser" in text
+        assert "Make money fast" not in text
