@@ -80,7 +80,7 @@ def calendar_rows(send: tuple[type[ApiError], ...]) -> tuple[Route, ...]:
             answer,
             **WITH_KEY,
         ),
-        get("/v1/free-busy", calendar_events.get_free_busy, SCOPED, READING),
-        post("/v1/find-times", calendar_events.find_times, SCOPED, READING),
+        get("/v1/free-busy", calendar_events.get_free_busy, SCOPED, READING, 200, MISSING),
+        post("/v1/find-times", calendar_events.find_times, SCOPED, READING, 200, MISSING),
         get("/calendars/{file}", calendar_feeds.calendar_feed, PUBLIC, NOTHING, 200, MISSING),
     )
