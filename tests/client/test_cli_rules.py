@@ -70,6 +70,8 @@ def a_profile(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+    (tmp_path / "Mail" / ".Junk" / "cur").mkdir(parents=True)
+    (tmp_path / "Mail" / ".Junk" / "cur" / "1").write_text("From: a@b.example\n\nx")
 
 
 @pytest.fixture
