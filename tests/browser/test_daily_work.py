@@ -16,7 +16,7 @@ from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
 from tests.letters import letter
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(2)]
+pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.fixture(scope="module")

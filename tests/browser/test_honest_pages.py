@@ -15,7 +15,7 @@ from tests.conftest import settings
 from tests.letters import letter
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(2)]
+pytestmark = pytest.mark.needs("chromium")
 
 SIMULATOR = "simulator.postroom.localhost"
 BAR = ("Mail", "Approvals", "Drafts", "Agents", "Events")

@@ -13,7 +13,7 @@ from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.letters import html_letter, letter
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(2)]
+pytestmark = pytest.mark.needs("chromium")
 PHONE = {"width": 390, "height": 844}
 SHORT, LONG = 4, 20
 

@@ -12,7 +12,7 @@ from tests.browser.test_honest_pages import wait_for
 from tests.conftest import settings
 from tests.letters import letter
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(2)]
+pytestmark = pytest.mark.needs("chromium")
 
 
 def new_person(running: House, name: str, page: Page) -> None:

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.sqlite_alone
 CLOSED = "https://127.0.0.1:1/dir"
 
 
-@pytest.mark.share(2, turn=1)
 async def test_a_failed_order_is_tried_again_and_its_reason_told(tmp_path: Path, clock: FakeClock) -> None:
     port, data = free_port(), tmp_path / "data"
     given = {"DOMAIN": "mail.example.com", "HTTP": f"127.0.0.1:{port}", "ACME": CLOSED, "ACME_HTTP": "off"}

@@ -105,9 +105,12 @@ def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, s
         return {}
     rows = tx.many(
         "select asked.column1 as account_id, asked.column2 as address, type from (values :rows) as asked"
-        " cross join suppressions where account_id = asked.column1"
-        " and address in (asked.column2, asked.column3)",
-        [(account_id, address, hashed(address)) for account_id, address in recipients],
+        " cross join suppressions where account_id = asked.column1 and address = asked.column3",
+        [
+            (account_id, address, held)
+            for account_id, address in recipients
+            for held in (address, hashed(address))
+        ],
     )
     return {(row["account_id"], row["address"]): row["type"] for row in rows}
 
