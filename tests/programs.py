@@ -155,6 +155,7 @@ NEEDS = {
     "curl": debian("curl", "curl"),
     "swaks": debian("swaks", "swaks"),
     "mbsync": debian("mbsync", "isync"),
+    "vdirsyncer": debian("vdirsyncer", "vdirsyncer"),
     "offlineimap": debian("offlineimap", "offlineimap3"),
     "neomutt": debian("neomutt", "neomutt"),
     "getmail": debian("getmail", "getmail6"),
