@@ -12,6 +12,7 @@ from postroom.mailbox.calendars.calendar_events import CalendarEvent
 from postroom.mailbox.documents import Appointment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, Message
+from postroom.outward import event_changes
 from postroom.outward.event_changes import EventChange
 from postroom.outward.send_stages import Order
 from postroom.processes import pools
@@ -21,6 +22,7 @@ from postroom.storage.database import Tx
 from postroom_mail.mime.address import Address, mailbox_of, validate
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.reading.appointment import calendars_of
+from postroom_mail.reading.series import EventTime, Override, with_override
 from postroom_mail.writing import invitation, invitation_answer, series_file
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL
@@ -90,22 +92,28 @@ async def to_answer(
     )
 
 
-def to_answer_of_series(inbox: Inbox, event: CalendarEvent, status: str, key: str, now: int) -> Order:
-    """An order that answers an invitation of which there is no email here."""
+def to_answer_of_series(
+    inbox: Inbox, event: CalendarEvent, status: str, key: str, now: int, at: EventTime | None = None
+) -> Order:
+    """An order that answers an invitation of which there is no email here, or one occurrence of it."""
     sent_at = datetime.fromtimestamp(now / 1000, UTC)
-    asked = series_file.write_mail(EventMail(invitation.REQUEST, event.series), sent_at)
+    series, only = event.series, ""
+    if at is not None:
+        only = at.recurrence_id
+        series = with_override(series, Override(only, event_changes.part_at(series, at)))
+    asked = series_file.write_mail(EventMail(invitation.REQUEST, series, only), sent_at)
     invited = invitation_answer.find_invitation(asked.content)
     organizer = require_organizer(invited)
     assert invited is not None
     return Order(
         inbox_id=inbox.id,
         idempotency_key=key,
-        request_hash=hash_answer(event.id, status, ""),
+        request_hash=hash_answer(f"{event.id} {only}".strip(), status, ""),
         to=(organizer,),
         subject=subject_of(status, invited),
         body=f"{SAID[status]}: {invited.summary}".rstrip(": "),
         thread_id=event.thread_id,
-        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox)),
+        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox), only=only),
     )
 
 

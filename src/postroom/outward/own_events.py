@@ -13,6 +13,7 @@ from postroom.inward.calendar_changes import with_status
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars import calendar_events, calendar_files, free_time
 from postroom.mailbox.calendars.calendar_events import CANCELLED, DECLINED, CalendarEvent
+from postroom.mailbox.calendars.spans import EventSpan
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.mailbox.inboxes import Inbox
@@ -21,9 +22,10 @@ from postroom.outward.send_stages import Ready
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
 from postroom_mail.reading.calendar import Attendee
-from postroom_mail.reading.series import Series, read_objects, with_override
+from postroom_mail.reading.series import EventPart, Override, Series, read_objects, to_moment, with_override
 from postroom_mail.writing.invitation import CANCEL, REQUEST
 from postroom_mail.writing.invitation_answer import CalendarAnswer
+from postroom_mail.writing.series_file import part_of
 
 PARTICIPANTS = 100  # attendees whose time is looked at
 
@@ -183,8 +185,13 @@ def record_answer(
     )
     event = known or calendar_events.new(calendar, series, now)
     response = answer.status.lower()
-    answered = with_answer(event.series, answer.attendee, response)
-    event = replace(event, series=answered, own_response=response, seen_by=seen_by(actor))
+    only = "" if known is None else answer.only
+    if only:
+        answered = with_answer_to_one(event.series, only, answer.attendee, response)
+        event = replace(event, series=answered, seen_by=seen_by(actor))
+    else:
+        answered = with_answer(event.series, answer.attendee, response)
+        event = replace(event, series=answered, own_response=response, seen_by=seen_by(actor))
     event = replace(event, thread_id=event.thread_id or document.thread_id)
     event = calendar_events.put(tx, calendar, event, (), now, known is None)
     tell(
@@ -194,6 +201,7 @@ def record_answer(
         event,
         now,
         actor=actor,
+        span=span_of(event, calendar, only),
         attendee=inbox.address,
         response=response,
     )
@@ -204,6 +212,32 @@ def with_answer(series: Series, address: str, response: str) -> Series:
     part, address = series.part, mailbox_of(address)
     answered = replace(series, part=replace(part, attendees=with_status(part.attendees, address, response)))
     for each in series.overrides:
-        changed = replace(each.part, attendees=with_status(each.part.attendees, address, response))
+        changed = answered_part(each.part, address, response, series.part.transparency)
         answered = with_override(answered, replace(each, part=changed))
     return answered
+
+
+def with_answer_to_one(series: Series, recurrence_id: str, address: str, response: str) -> Series:
+    """An attendee's answer to one occurrence, which becomes an exception."""
+    known = part_of(series, recurrence_id)
+    part = known if known is not series.part else replace(known, start=recurrence_id)
+    changed = answered_part(part, mailbox_of(address), response, series.part.transparency)
+    return with_override(series, Override(recurrence_id, changed))
+
+
+def answered_part(part: EventPart, address: str, response: str, otherwise: str) -> EventPart:
+    """A declined exception takes no time; accepted later, it takes it as the others do (`otherwise`)."""
+    own = [each.participation_status for each in part.attendees if mailbox_of(each.address) == address]
+    transparency = otherwise if DECLINED in own else part.transparency
+    transparency = "transparent" if own and response == DECLINED else transparency
+    return replace(part, attendees=with_status(part.attendees, address, response), transparency=transparency)
+
+
+def span_of(event: CalendarEvent, calendar: InboxCalendar, recurrence_id: str) -> EventSpan | None:
+    """When the exception of this name takes place; None for the series."""
+    for number, each in enumerate(event.series.overrides):
+        if recurrence_id and each.recurrence_id == recurrence_id:
+            part = each.part
+            start = to_moment(part.local, part.zone, event.series.zone_rules, calendar.time_zone)
+            return EventSpan(event.id, start, start + part.seconds * 1000, recurrence_id, number, event.busy)
+    return None

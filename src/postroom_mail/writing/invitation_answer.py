@@ -45,12 +45,16 @@ class Invited(Struct, frozen=True):
 
 
 class CalendarAnswer(Struct, frozen=True):
-    """`status` is a term of RFC 5545, 3.2.12: ACCEPTED, DECLINED or TENTATIVE."""
+    """`status` is a term of RFC 5545, 3.2.12: ACCEPTED, DECLINED or TENTATIVE.
+
+    `only` names the one occurrence of a series that is answered.
+    """
 
     invited: Invited
     status: str
     attendee: str
     comment: str = ""
+    only: str = ""
 
 
 class _InvitedEvent(Struct):

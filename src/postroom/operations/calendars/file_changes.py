@@ -17,25 +17,27 @@ from postroom.accounts.scope import Scope
 from postroom.calendar_errors import EventChanged
 from postroom.events import kinds
 from postroom.events.calendar_notices import tell
+from postroom.inward.calendar_changes import recurrence_id_in
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import calendar_events, calendar_files
 from postroom.mailbox.calendars.calendar_events import CANCELLED, DECLINED, NEEDS_ACTION, CalendarEvent
 from postroom.operations.calendars import imported, scheduling
 from postroom.operations.calendars.event_fields import FIRST_YEAR, LAST_YEAR, recipients_of
 from postroom.operations.calendars.scheduling import Asker, ChangeRequest, EventTarget
-from postroom.outward import event_changes
+from postroom.outward import event_changes, own_events
 from postroom.outward.event_changes import CalendarFileOfClient, EventChange
 from postroom.outward.invitations import to_answer, to_answer_of_series
 from postroom.outward.own_events import take_file_name
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of, parse_list, validate
 from postroom_mail.reading.calendar import Attendee
-from postroom_mail.reading.series import LATEST, EventPart, Series, occurrences, read_objects, to_moment
+from postroom_mail.reading.series import LATEST, EventPart, EventTime, Series, occurrences, read_objects
 from postroom_mail.writing.calendar_object import CalendarObject
 from postroom_mail.writing.invitation import CANCEL, REQUEST
 from postroom_mail.writing.series_file import EventMail, write_object
 
 ANSWERS = ("accepted", "declined", "tentative")
+MAX_SINGLE_ANSWERS = 20  # occurrences that one file answers: each is an email
 
 
 class FileRefused(Exception):
@@ -237,54 +239,98 @@ async def answer_by_file(asker: Asker, target: EventTarget, known: CalendarEvent
     if when(baseline, target) != when(file.series, target):
         reason = "Only the organizer changes this event. Change only your own answer."
         raise FileRefused("allowed-attendee-scheduling-object-change", reason)
-    response = own_status(file.series.part, target)
-    single = {own_status(each.part, target) for each in file.series.overrides} - {"", NEEDS_ACTION}
-    if single - {response, known.own_response}:
-        reason = "An answer to a single occurrence is not possible. Answer the whole series."
-        raise FileRefused("allowed-attendee-scheduling-object-change", reason)
+    response, request = own_status(file.series.part, target), request_of(target, file)
+    single = answers_to_one(target, known, file, response)
     if response in ANSWERS and response != known.own_response:
-        await answer(asker, target, known, response, request_of(target, file))
-        known = await asker.resources.db.read(calendar_events.get, asker.caller.scope, known.id)
+        known = await answer(asker, target, known, response, request)
+    for at, said in single:
+        known = await answer(asker, target, known, said, request, at)
     await asker.resources.db.write(keep_lines, asker.caller.scope, known, file.stored, asker.resources.now())
 
 
+def answers_to_one(
+    target: EventTarget, known: CalendarEvent, file: ClientFile, response: str
+) -> list[tuple[EventTime, str]]:
+    """Return the occurrences that the file answers anew, each with the answer; `response` is the series'."""
+    found = {}
+    for each in file.series.overrides:
+        name = recurrence_id_in(known.series, replace(file.series, only=each.recurrence_id))
+        said = own_status(each.part, target)
+        stored = next((one.part for one in known.series.overrides if one.recurrence_id == name), None)
+        before = response if stored is None else own_status(stored, target)
+        if said in ANSWERS and said != before and (said != response or response == known.own_response):
+            found[name] = said
+    if len(found) > MAX_SINGLE_ANSWERS:
+        reason = f"At most {MAX_SINGLE_ANSWERS} occurrences are answered at once. Answer the whole series."
+        raise FileRefused("allowed-attendee-scheduling-object-change", reason)
+    return [(require_occurrence(target, known, name), said) for name, said in found.items()]
+
+
+def require_occurrence(target: EventTarget, known: CalendarEvent, name: str) -> EventTime:
+    """Return the occurrence of the series that asks this inbox."""
+    try:
+        at = event_changes.find_occurrence(known.series, target.calendar, name)
+    except (ValueError, OverflowError):
+        at = None
+    if at is None or not own_status(event_changes.part_at(known.series, at), target):
+        reason = f"RECURRENCE-ID is no occurrence to which this inbox is invited: {name!r}."
+        raise FileRefused("allowed-attendee-scheduling-object-change", reason)
+    return at
+
+
 def when(series: Series, target: EventTarget) -> tuple[Any, ...]:
-    part = series.part
-    zone = target.calendar.time_zone
-    return to_moment(part.local, part.zone, series.zone_rules, zone), part.seconds, sorted(series.lines)
+    at = event_changes.moment_of(series, target.calendar, series.part.start)
+    return at, series.part.seconds, sorted(series.lines)
 
 
 def own_status(part: EventPart, target: EventTarget) -> str:
-    own = (each for each in part.attendees if mailbox_of(each.address) in target.inbox.mailboxes)
-    return next((each.participation_status for each in own), "")
+    return next((each.participation_status for each in own_attendees(part, target)), "")
+
+
+def own_attendees(part: EventPart, target: EventTarget) -> list[Attendee]:
+    return [each for each in part.attendees if mailbox_of(each.address) in target.inbox.mailboxes]
 
 
 async def answer(
-    asker: Asker, target: EventTarget, known: CalendarEvent, response: str, request: ChangeRequest
-) -> None:
-    """Send the answer to the organizer, by an ordinary send."""
+    asker: Asker,
+    target: EventTarget,
+    known: CalendarEvent,
+    response: str,
+    request: ChangeRequest,
+    at: EventTime | None = None,
+) -> CalendarEvent:
+    """Send the answer to the organizer, by an ordinary send. Return the event with it."""
+    now = asker.resources.now()
     if organizer_of(known.series) in request.untold:
-        await asker.resources.db.write(
-            note_answer, asker.caller.scope, asker.caller.actor, known, response, asker.resources.now()
-        )
-        return
+        return await asker.resources.db.write(note_answer, asker, target, known, response, at)
     key = request.key or ""
-    if known.message_id is not None:
+    if at is not None:
+        key = hashlib.sha256(f"{key} {at.recurrence_id}".encode()).hexdigest()
+        order = to_answer_of_series(target.inbox, known, response, key, now, at)
+    elif known.message_id is not None:
         given = (asker.resources, asker.caller.scope, known.message_id, response, "", key)
         order = await to_answer(*given)
     else:
-        order = to_answer_of_series(target.inbox, known, response, key, asker.resources.now())
+        order = to_answer_of_series(target.inbox, known, response, key, now)
     await scheduling.accept(asker, [replace(order, traceparent=asker.traceparent)])
+    return await asker.resources.db.read(calendar_events.get, asker.caller.scope, known.id)
 
 
 def note_answer(
-    tx: Tx, scope: Scope, actor: Actor, known: CalendarEvent, response: str, now: int
+    tx: Tx, asker: Asker, target: EventTarget, known: CalendarEvent, response: str, at: EventTime | None
 ) -> CalendarEvent:
     """Record an answer that the client has sent to the organizer itself."""
-    calendar = inbox_calendars.get(tx, scope, known.calendar_id)
+    calendar, now = inbox_calendars.get(tx, asker.caller.scope, known.calendar_id), asker.resources.now()
     event = replace(known, own_response=response)
+    if at is not None:
+        own = own_attendees(event_changes.part_at(known.series, at), target)[0].address
+        event = replace(
+            known, series=own_events.with_answer_to_one(known.series, at.recurrence_id, own, response)
+        )
     event = calendar_events.put(tx, calendar, event, (), now, False)
-    tell(tx, kinds.CALENDAR_ANSWERED, calendar, event, now, actor=actor, response=response)
+    span = own_events.span_of(event, calendar, "" if at is None else at.recurrence_id)
+    told = (tx, kinds.CALENDAR_ANSWERED, calendar, event, now)
+    tell(*told, actor=asker.caller.actor, span=span, response=response)
     return event
 
 
@@ -336,8 +382,7 @@ async def remove_file(asker: Asker, target: EventTarget, is_silent: bool = False
         return
     is_asked = event.own_response != DECLINED and event.message_id is not None
     if is_asked and not is_silent and not is_over(event.series, now):
-        await answer(asker, target, event, DECLINED, request)
-        event = await asker.resources.db.read(calendar_events.get, asker.caller.scope, event.id)
+        event = await answer(asker, target, event, DECLINED, request)
     await asker.resources.db.write(drop, asker.caller.scope, asker.caller.actor, event, now)
 
 
