@@ -202,6 +202,49 @@ async def test_answers_leave_the_inbox_out_whatever_it_is_called(host: Server, p
     assert OURS not in str(thread["participants"])
 
 
+async def test_a_reply_leaves_from_the_alias_that_was_written_to(host: Server, peer: SmtpPeer) -> None:
+    inbox_id = await inbox_of(host, "support")
+    await add(host, inbox_id, f"billing@{OURS}")
+    await asyncio.to_thread(accepted, host, f"billing@{OURS}")
+    (asked,) = await received(host, inbox_id, 1)
+    answers = {"": f"billing@{OURS}", f"support@{OURS}": f"support@{OURS}"}
+    for number, (wanted, sender) in enumerate(answers.items()):
+        named = {"fromAddress": wanted} if wanted else {}
+        fields = {"threadId": asked["threadId"], "body": f"Answer {number}", **named}
+        message = await settled(host, await send(host, inbox_id, "carol@there.example", **fields))
+        assert (message["status"], message["fromAddr"]) == ("sent", sender)
+        assert f"From: {sender}".encode() in peer.mails[-1].raw
+    await host.api.delete(f"/v1/inboxes/{inbox_id}/aliases/billing@{OURS}")
+    last = await send(host, inbox_id, "carol@there.example", threadId=asked["threadId"], body="No alias now")
+    assert (await settled(host, last))["fromAddr"] == f"support@{OURS}"
+
+
+async def test_an_email_is_written_in_the_name_of_an_alias_on_the_pages(host: Server) -> None:
+    inbox_id = await inbox_of(host, "support")
+    await add(host, inbox_id, f"billing@{OURS}")
+    mail = {"once": "1", "inboxId": f"{inbox_id} billing@{OURS}", "subject": "Hi", "body": "Hi"}
+    chosen = f'value="{inbox_id} billing@{OURS}" selected'
+    async with signed_in(host) as page:
+        offered = (await page.get(f"/app/compose?inboxId={inbox_id}")).text
+        assert f'value="{inbox_id} billing@{OURS}"' in offered
+        assert chosen not in offered
+        refused = await page.post("/app/compose", data={**mail, "to": "nobody"})
+        assert (refused.status_code, chosen in refused.text) == (400, True)
+        strange = await page.post(
+            "/app/compose", data={**mail, "inboxId": f"{inbox_id} ceo@{OURS}", "to": "a@b.example"}
+        )
+        assert (strange.status_code, "fromAddress must be" in strange.text) == (400, True)
+        for action in ("send", "draft"):
+            sent = await page.post(
+                "/app/compose", data={**mail, "to": "carol@there.example", "action": action}
+            )
+            assert sent.status_code == 303, sent.text
+    (message,) = (await host.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert message["fromAddr"] == f"billing@{OURS}"
+    (draft,) = (await host.api.get(f"/v1/inboxes/{inbox_id}/drafts")).json()["data"]
+    assert draft["fromAddress"] == f"billing@{OURS}"
+
+
 async def test_a_catch_all_takes_what_nobody_has(host: Server) -> None:
     named, all_else = await inbox_of(host, "named"), await inbox_of(host, "other", catchAll=True)
     wanted = (f"named@{OURS}", f"any.thing+tag@{OURS}", f"x@{OURS}", f"dmarc@{OURS}", f"any@below.{OURS}")

@@ -1864,7 +1864,7 @@ export interface SendBody {
   fields?: Record<string, string>;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean;
-  /** Send from this alias of the inbox instead of its own address. */
+  /** Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own. */
   fromAddress?: string | null;
   /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
   expectReplyBy?: string | ReplyWithin | null;
@@ -1950,7 +1950,7 @@ export interface NewDraft {
   fields?: Record<string, string> | null;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
-  /** Send from this alias of the inbox instead of its own address. */
+  /** Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own. */
   fromAddress?: string | null;
   /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
   expectReplyBy?: string | ReplyWithin | null;
@@ -2005,7 +2005,7 @@ export interface DraftChange {
   fields?: Record<string, string> | null;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
-  /** Send from this alias of the inbox instead of its own address. */
+  /** Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own. */
   fromAddress?: string | null;
   /** Until when an answer is expected: a time with its zone, or `{days}` or `{workingDays}` after the email. Then the thread is overdue. */
   expectReplyBy?: string | ReplyWithin | null;

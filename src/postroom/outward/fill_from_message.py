@@ -19,6 +19,7 @@ from postroom_mail.writing.compose import DraftAttachment
 
 
 async def from_mail(resources: Resources, order: Order, around: Context) -> Order:
+    order = from_alias(order, around)
     if order.reply_all:
         return await to_all(resources, order, around)
     if order.reply_to_message_id is not None and not order.to:
@@ -26,6 +27,16 @@ async def from_mail(resources: Resources, order: Order, around: Context) -> Orde
     if around.forwarded is not None:
         return await with_files(resources, order, around.forwarded.id)
     return order
+
+
+def from_alias(order: Order, around: Context) -> Order:
+    """Return the order in the name of the alias that the answered mail came to, unless it names a sender."""
+    answered = around.last_inbound
+    if answered is None or order.from_address is not None or around.inbox.connection_id:
+        return order
+    if not answered.delivered_to or answered.delivered_to not in around.inbox.own_addresses:
+        return order
+    return structs.replace(order, from_address=answered.delivered_to)
 
 
 async def to_all(resources: Resources, order: Order, around: Context) -> Order:

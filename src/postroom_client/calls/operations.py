@@ -972,7 +972,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default=False,
         ),
         Parameter(
-            "from_address", "text", help="Send from this alias of the inbox instead of its own address."
+            "from_address",
+            "text",
+            help="Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own.",
         ),
         Parameter(
             "expect_reply_by",
@@ -1081,7 +1083,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "from_address",
             "text",
-            help="Send from this alias of the inbox instead of its own address.",
+            help="Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own.",
             clears=True,
         ),
         Parameter(
@@ -1187,7 +1189,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "from_address",
             "text",
-            help="Send from this alias of the inbox instead of its own address.",
+            help="Send from this address of the inbox: its own, or an alias. Without it, a reply leaves from the alias that the email came to, and all else from its own.",
             clears=True,
         ),
         Parameter(

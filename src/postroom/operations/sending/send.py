@@ -72,7 +72,8 @@ FromAddress = Annotated[
     str,
     Meta(
         max_length=limits.ADDRESS_CHARACTERS,
-        description="Send from this alias of the inbox instead of its own address.",
+        description="Send from this address of the inbox: its own, or an alias. Without it, a reply leaves"
+        " from the alias that the email came to, and all else from its own.",
     ),
 ]
 ReplyTo = Annotated[AddressList, Meta(description="Where replies should go.")]

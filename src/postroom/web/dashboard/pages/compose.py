@@ -48,11 +48,12 @@ class ComposeQuery(Struct, rename="camel", frozen=True):
 
 class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
     """`send_at` is UTC, unless the page's script gave the same time in `send_at_utc`. The values in
-    `field_value` belong to the names in `field_name`, in order.
+    `field_value` belong to the names in `field_name`, in order. `inbox_id` may name an alias behind a blank.
     """
 
     once: str = ""
     inbox_id: str = ""
+    from_address: str = ""
     to: str = ""
     cc: str = ""
     bcc: str = ""
@@ -123,6 +124,8 @@ async def show_form(context: PageContext, form: MailForm, error: ApiError | None
 
 
 async def compose(context: PageContext, body: MailForm) -> Response:
+    inbox_id, _, alias = body.inbox_id.partition(" ")
+    body = structs.replace(body, inbox_id=inbox_id, from_address=alias)
     try:
         if not body.inbox_id:
             raise BadRequest("Choose the inbox to send from.", field="inboxId")
@@ -134,6 +137,7 @@ async def compose(context: PageContext, body: MailForm) -> Response:
             subject=body.subject or None,
             template=body.template or None,
             fields=body.fields,
+            from_address=alias or None,
         )
         sent = await send(context, body.inbox_id, body, wanted)
     except ApiError as error:
@@ -195,6 +199,7 @@ def to_draft(form: MailForm, body_html: str | None) -> NewDraft:
         body_html=body_html,
         template=form.template or UNSET,
         fields=form.fields or UNSET,
+        from_address=form.from_address or UNSET,
         attachments=form.attachments or UNSET,
     )
 
