@@ -51,6 +51,27 @@ async def test_a_program_moves_to_junk_and_back_and_its_keywords_teach(server: S
     assert (told["junk"], told["wanted"]) == (2, 1)
 
 
+async def test_a_keyword_alone_teaches_and_moves_nothing(server: Server) -> None:
+    inbox_id = await an_inbox(server, "agent", action="folder")
+    await server.deliver(offer(1), "agent")
+    await came(server, 1)
+
+    def work() -> None:
+        client = log_in(server, "agent")
+        ok(client.select("Junk"))
+        for change in ("+FLAGS", "+FLAGS", "-FLAGS"):
+            ok(client.uid("STORE", "1:*", change, "($NotJunk)"))
+        assert ok(client.select("Junk")) == [b"1"]
+        assert ok(client.select("INBOX")) == [b"0"]
+        client.logout()
+
+    await aside(work)
+    (shown,) = await messages_of(server, inbox_id, include="junk")
+    assert (shown["folder"], await kinds(server)) == ("junk", ["message.junk"])
+    told = (await server.api.get("/v1/junk")).json()
+    assert (told["junk"], told["wanted"]) == (0, 1)
+
+
 async def test_what_was_sent_and_what_a_policy_stopped_are_no_junk(server: Server) -> None:
     inbox_id = await an_inbox(server, "agent")
     body = {"to": ["agent@postroom.localhost"], "subject": "Hi", "body": "Hi"}

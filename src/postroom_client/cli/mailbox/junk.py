@@ -1,16 +1,20 @@
 """postroom junk teach: a folder of emails as examples of junk, or of wanted email."""
 
 import base64
+import contextlib
 import mailbox
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+
+if TYPE_CHECKING:
+    from postroom_client.results import JunkExamples
 
 TOGETHER, TOGETHER_BYTES = 50, 4_000_000
 MOST_BYTES = 1_000_000  # of one email
@@ -26,13 +30,17 @@ def teach(
 
     if not place.exists():
         raise typer.BadParameter(f"{place} does not exist")
-    taught = 0
+    taught, raw = 0, b""
     for batch in batches(read_emails(place)):
         taught += len(batch)
-        told = context.ask(calls.teach_junk_filter(is_junk, batch))
+        raw, told = context.carry_out(calls.teach_junk_filter(is_junk, batch), None)
     if not taught:
         raise typer.BadParameter(f"{place} holds no email up to {MOST_BYTES // 1000} kB")
     output.note(f"{taught} emails are taught as {'junk' if is_junk else 'wanted'}.")
+    context.show_result(raw, told, show_counts)
+
+
+def show_counts(told: "JunkExamples") -> None:
     counts = {"junk": told.junk, "wanted": told.wanted, "waiting": told.waiting}
     output.print_human(output.record([(name, str(count)) for name, count in counts.items()]))
 
@@ -53,9 +61,9 @@ def read_file(file: Path) -> Iterator[bytes]:
     if not is_mbox:
         yield file.read_bytes() if file.stat().st_size <= MOST_BYTES else b""
         return
-    box = mailbox.mbox(file, create=False)
-    for key in box.iterkeys():
-        yield box.get_bytes(key)
+    with contextlib.closing(mailbox.mbox(file, create=False)) as box:
+        for key in box.iterkeys():
+            yield box.get_bytes(key)
 
 
 def batches(emails: Iterator[bytes]) -> Iterator[list[str]]:
