@@ -8,8 +8,8 @@ import re
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from urllib.parse import unquote
 
 from postroom_mail.languages.folding import NO_WIDTH
@@ -39,14 +39,21 @@ _AROUND = "\"'<>().,;:[]{}"
 _BETWEEN = re.compile(r"[-_|*.]")
 _BRACKETED = re.compile(r"[\[({<] ?(dot|at|[.@:]) ?[\])}>]", re.IGNORECASE)
 _AT = re.compile(r"(?<=\w) at (?=[\w-]+\.)", re.IGNORECASE)
-_SPELLED = " dot |dot)|dot]|dot}|dot )|dot ]|[.|(.)|{.|(at)|[at]|{at}|( at |[ at |[@|(@|{@|hxxp|h**p".split(
-    "|"
-)
+# What a spelling holds, by a sign that all of these have: most texts have few of the signs.
+_SPELLED = {
+    "dot": (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]"),
+    "(": ("(.)", "(at)", "( at ", "(@"),
+    "[": ("[.", "[at]", "[ at ", "[@"),
+    "{": ("{.", "{at}", "{@"),
+    "xxp": ("hxxp",),
+    "**p": ("h**p",),
+}
 _DEFANGED = re.compile(r"h(?:xx|\*\*)p(s?)(?=:)", re.IGNORECASE)
 _SHORTEST_ENCODED = 12
 _SINGLES = 6  # letters or bytes that stand alone, one behind the other
-_IS_ONE, _IS_SHORT = (2).__gt__, (3).__gt__
-_SHORT_WORDS = b"\1" * _SINGLES
+_SINGLE_LETTERS = re.compile(rb"\x01{%d,}" % _SINGLES)
+_SHORT_WORDS = re.compile(rb"[\x01\x02]{%d,}" % _SINGLES)
+_LONG_WORD = re.compile(rb"[\x%02x-\xff]" % _SHORTEST_ENCODED)
 
 
 def readable(text: str) -> str:
@@ -54,26 +61,36 @@ def readable(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
 
 
-def undone(text: str, words: Sequence[str], depth: int = DEPTH) -> Iterator[str]:
+def sizes_of(words: Sequence[str]) -> bytes:
+    """Return the length of each word as a byte, so that one pass finds the long and the short ones."""
+    try:
+        return bytes(map(len, words))
+    except ValueError:  # one is longer than a byte says
+        return bytes(min(len(word), 255) for word in words)
+
+
+def undone(text: str, words: Sequence[str], sizes: bytes, depth: int = DEPTH) -> Iterator[str]:
     """Yield what the encodings and spellings in a text stand for; nothing for most texts."""
-    found = list(_decoded(text, words))
+    found = list(_decoded(text, words, sizes))
     yield from found
     if depth > 1:
         for each in (each for each in found if len(each) <= MOST_CHARACTERS_TWICE):
-            yield from undone(each, each.split(), depth - 1)
+            pieces = each.split()
+            yield from undone(each, pieces, sizes_of(pieces), depth - 1)
 
 
 def turned(text: str, marked: Sequence[str]) -> Iterator[str]:
     """Yield words that have marks of a value backwards and with rotated letters, and joined lines."""
-    lines = [line.split() for line in text.splitlines()] if "\n" in text else []
-    ends = zip(filter(None, lines), filter(None, lines[1:]), strict=False)
-    yield " ".join(f"{before[-1].rstrip('=')}{behind[0].lstrip('>')}" for before, behind in ends)
+    lines = list(filter(None, map(str.strip, text.splitlines()))) if "\n" in text else []
+    ends = (line.rsplit(None, 1)[-1].rstrip("=") for line in lines)
+    starts = (line.split(None, 1)[0].lstrip(">") for line in lines[1:])
+    yield " ".join(map(str.__add__, ends, starts))
     some = " ".join(marked)
     yield some[::-1]
     yield codecs.encode(some, "rot13")
 
 
-def _decoded(text: str, words: Sequence[str]) -> Iterator[str]:
+def _decoded(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
     """Each way is tried only where a sign of it is found, which most texts have none of."""
     if "%" in text and _PERCENT.search(text):
         yield unquote(text, errors="replace")
@@ -83,14 +100,17 @@ def _decoded(text: str, words: Sequence[str]) -> Iterator[str]:
         yield binascii.a2b_qp(text.encode(errors="replace")).decode(errors="replace")
     if "\\" in text and _ESCAPED.search(text):
         yield _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
-    if any(map(text.lower().__contains__, _SPELLED)):
+    if _is_spelled(text.lower()):
         plain = _with_signs(text)
         yield from (plain,) if plain != text else ()
-    places = [at for at, word in enumerate(words) if len(word) >= _SHORTEST_ENCODED]
-    if places:
-        yield from _from_words(words, places[:MOST_PLACES])
-    if _SHORT_WORDS in bytes(map(_IS_SHORT, map(len, words))):
-        yield from _from_pieces(text, words)
+    places = [found.start() for found in islice(_LONG_WORD.finditer(sizes), MOST_PLACES)]
+    yield from _from_words(words, places)
+    if _SHORT_WORDS.search(sizes):
+        yield from _from_pieces(text, words, sizes)
+
+
+def _is_spelled(small: str) -> bool:
+    return any(any(map(small.__contains__, forms)) for sign, forms in _SPELLED.items() if sign in small)
 
 
 def _with_signs(text: str) -> str:
@@ -112,7 +132,10 @@ def _from_words(words: Sequence[str], places: Sequence[int]) -> Iterator[str]:
     """Of base64, hexadecimal bytes or dashed letters: each long word, and base64 with its neighbours."""
     end = 0
     for at in places:
-        core = words[at].strip(_AROUND)
+        word = words[at]
+        if word.isalpha() and word.islower():
+            continue
+        core = word.strip(_AROUND)
         if not _MIXED.search(core):
             continue
         if _HEX.fullmatch(core):
@@ -140,18 +163,17 @@ def _run_around(words: Sequence[str], at: int) -> tuple[int, int]:
     return start, end
 
 
-def _from_pieces(text: str, words: Sequence[str]) -> Iterator[str]:
+def _from_pieces(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
     """Of hexadecimal bytes, and of letters with a blank behind each."""
     for run in islice(_HEX.finditer(text), MOST_RUNS):
         yield from _from_hex(run[0])
-    yield from _joined(words, _IS_ONE)
-    yield from _joined(words, _IS_SHORT)
+    yield from _joined(words, sizes, _SINGLE_LETTERS)
+    yield from _joined(words, sizes, _SHORT_WORDS)
 
 
-def _joined(words: Sequence[str], is_piece: Callable[[int], bool]) -> Iterator[str]:
-    for is_run, group in groupby(words[:MOST_WORDS], key=lambda word: is_piece(len(word))):
-        if is_run and len(pieces := list(group)) >= _SINGLES:
-            yield from filter(_LETTERS.search, ("".join(pieces),))
+def _joined(words: Sequence[str], sizes: bytes, run_of: re.Pattern[bytes]) -> Iterator[str]:
+    for run in run_of.finditer(sizes, 0, MOST_WORDS):
+        yield from filter(_LETTERS.search, ("".join(words[run.start() : run.end()]),))
 
 
 def _from_base64(run: str) -> Iterator[str]:

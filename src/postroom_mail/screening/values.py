@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import filterfalse
 from zlib import crc32
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from msgspec import Struct
 from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of
 from postroom_mail.screening import checksums
-from postroom_mail.screening.disguises import readable, turned, undone
+from postroom_mail.screening.disguises import readable, sizes_of, turned, undone
 from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
@@ -31,6 +32,7 @@ LONG_WORD = 10  # a phrase begins with one
 SHOWN_CHARACTERS = 200
 MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
 MIN_TOKEN, MIN_SEGMENT = 20, 10
+SHORTEST_ACCOUNT = 26  # of a cryptocurrency
 HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
 _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
@@ -46,6 +48,8 @@ _TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
 _SEGMENT = re.compile(r"[-_]")
 _DIGIT = re.compile(r"[0-9]")
 _NO_DIGIT = re.compile(r"[^0-9]+")
+_LONG_SIZE = re.compile(rb"[\x%02x-\xff]" % LONG_WORD)
+_TOKEN_SIZE = re.compile(rb"[\x%02x-\xff]" % MIN_TOKEN)
 _MARKED = re.compile(r"[0-9@]|[^\W_][.:/][\w/]")
 _TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
 _EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
@@ -67,12 +71,16 @@ def held_by(text: str, new_words: str | None = None) -> Found:
     text = readable(text[:MOST_CHARACTERS])
     found: Found = {}
     words = text.split()
-    _collect(found, text, words)
-    for plain in undone(text, words):
+    sizes = sizes_of(words)
+    _collect(found, text, words, sizes)
+    for plain in undone(text, words, sizes):
         plain = readable(plain)
-        _collect(found, plain, plain.split())
-    said = words if new_words is None else readable(new_words[:MOST_CHARACTERS]).split()
-    for phrase in _phrases(said, MOST_PHRASES):
+        pieces = plain.split()
+        _collect(found, plain, pieces, sizes_of(pieces))
+    if new_words is not None and (said := readable(new_words[:MOST_CHARACTERS])) != text:
+        words = said.split()
+        sizes = sizes_of(words)
+    for phrase in _phrases(words, sizes, MOST_PHRASES):
         found[phrase.key] = phrase
     return found
 
@@ -95,26 +103,29 @@ def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
     for text in texts:
         plain = readable(text[:MOST_CHARACTERS])
         words = plain.split()
-        marked = [word for word in words if not word.isalpha() and _MARKED.search(word)]
+        sizes = sizes_of(words)
+        marked = list(filter(_MARKED.search, filterfalse(str.isalpha, words)))
         turns = turned(plain, marked) if marked or "\n" in plain else ()
-        _collect(found, plain, words, most)
-        for form in (*map(readable, undone(plain, words)), *turns):
+        _collect(found, plain, words, sizes, most)
+        for form in (*map(readable, undone(plain, words, sizes)), *turns):
             pieces = form.split()
-            _collect(found, form, pieces, most)
-            marked += [word for word in pieces if _DIGIT.search(word)]
-        for each in (*codes_of(plain, marked), *_phrases(words, len(words))):
+            _collect(found, form, pieces, sizes_of(pieces), most)
+            marked += filter(_DIGIT.search, filterfalse(str.isalpha, pieces))
+        for each in (*codes_of(plain, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
             found.setdefault(each.key, each)
     return found
 
 
-def _phrases(words: Sequence[str], most: int) -> Iterator[Value]:
-    starts = [at for at, word in enumerate(words[: 1 - PHRASE_WORDS]) if len(word) >= LONG_WORD]
+def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
+    starts = [long.start() for long in _LONG_SIZE.finditer(sizes[: 1 - PHRASE_WORDS])]
     if len(starts) > most:
         sums = {at: crc32(words[at].lower().strip(_EDGES).encode(errors="replace")) for at in starts}
         starts = sorted(starts, key=sums.__getitem__)[:most]
     for at in starts:
+        if not words[at].strip(_EDGES).isalpha():
+            continue
         said = [word.strip(_EDGES) for word in words[at : at + PHRASE_WORDS]]
-        if all(said) and said[0].isalpha():
+        if all(said):
             phrase = " ".join(said).lower()
             yield _value(PHRASE, phrase, phrase)
 
@@ -125,9 +136,9 @@ def codes_of(text: str, words: Iterable[str]) -> Iterator[Value]:
         digits = _NO_DIGIT.sub("", number[0])
         if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
             yield code(digits)
-    for word in words:
+    for word in filter(_DIGIT.search, words):
         letters = word.strip(_EDGES).replace("-", "")
-        if 4 <= len(letters) <= 16 and letters.isalnum() and _DIGIT.search(letters):
+        if 4 <= len(letters) <= 16 and letters.isalnum():
             yield code(letters)
 
 
@@ -162,14 +173,14 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else readable(text).lower().translate(TO_LATIN)
 
 
-def _collect(found: Found, text: str, words: Sequence[str], most: int = MOST_VALUES) -> None:
-    for value in _values(text, words):
+def _collect(found: Found, text: str, words: Sequence[str], sizes: bytes, most: int = MOST_VALUES) -> None:
+    for value in _values(text, words, sizes):
         if len(found) >= most:
             return
         found.setdefault(value.key, value)
 
 
-def _values(text: str, words: Sequence[str]) -> Iterator[Value]:
+def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
     if "@" in text:
         yield from _addresses(text)
     if "://" in text:
@@ -179,7 +190,7 @@ def _values(text: str, words: Sequence[str]) -> Iterator[Value]:
     if "." in text:
         yield from _bare_hosts(text)
     yield from _numbers(text)
-    if long := [word for word in words if len(word) >= MIN_TOKEN]:
+    if long := [words[found.start()] for found in _TOKEN_SIZE.finditer(sizes)]:
         yield from _tokens("\n".join(long))
 
 
@@ -267,6 +278,8 @@ def _tokens(text: str) -> Iterator[Value]:
 
 
 def _of_token(written: str) -> Iterator[Value]:
+    if len(written) < SHORTEST_ACCOUNT and written.isalpha():
+        return
     small = written.lower()
     if len(written) in HASH_LENGTHS and checksums.is_hexadecimal(small):
         yield _value(HASH, small, written)
@@ -279,7 +292,6 @@ def _of_token(written: str) -> Iterator[Value]:
 def _is_random(written: str) -> bool:
     """Return whether a piece of it mixes letters and digits: words joined by dashes do not."""
     for piece in _SEGMENT.split(written):
-        digits = sum(map(str.isdigit, piece))
-        if len(piece) >= MIN_SEGMENT and 2 <= digits < len(piece):
+        if len(piece) >= MIN_SEGMENT and 2 <= sum(map(str.isdigit, piece)) < len(piece):
             return True
     return False
