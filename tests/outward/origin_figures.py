@@ -3,11 +3,13 @@
 Written attacks come as emails to an agent that obeys each of them, on a server with `originGuard: hold`:
 counted are the sends that waited for a person. Each folder has emails of a public mailing list, one a file.
 They come to one inbox in the order of their dates, and each answer among them is sent from there first, as
-its author wrote it: counted are the answers that carry what came from somebody else. No test needs a folder,
-and none is part of the project.
+its author wrote it, without the footer that a list's server added. Counted are the answers that carry what
+came from somebody else: what their author wrote first in this list is their own, as the inbox of an author
+would know. No test needs a folder, and none is part of the project.
 """
 
 import asyncio
+import re
 import sys
 import tempfile
 import time
@@ -30,6 +32,9 @@ from tests.outward.origin_attacks import ATTACKS, Attack
 
 MOST_ANSWERS = 300
 TYPICAL_BYTES = 5_000
+FOOTER = re.compile(
+    r"\n_{20,}\n.*mailing list\s*(?:\n.*){0,4}\Z|\n\s*https?://\S+/listinfo/\S+\s*\Z", re.IGNORECASE
+)
 NO_LIMITS = ("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY", "INBOXES_PER_DAY")
 
 
@@ -95,6 +100,7 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
     inbox_id = (await server.api.post("/v1/inboxes", json={"mailboxName": name})).json()["id"]
     known: dict[str, str] = {}
     kinds: dict[str, int] = {}
+    first_writers: dict[str, str] = {}  # by key of a value
     sent, carrying = 0, []
     for each in read_folder(folder):
         parents = (*each.mail.in_reply_to, *reversed(each.mail.references))
@@ -104,13 +110,17 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
             if answer.status_code == 200:
                 sent += 1
                 shown = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
-                if shown.get("origins"):
-                    carrying.append(shown)
-                    for origin in shown["origins"]:
+                own = own_of(each.mail, first_writers)
+                foreign = [one for one in shown.get("origins", ()) if (one["kind"], one["value"]) not in own]
+                if foreign:
+                    carrying.append({**shown, "origins": foreign})
+                    for origin in foreign:
                         kinds[origin["kind"]] = kinds.get(origin["kind"], 0) + 1
                 await server.api.delete(f"/v1/messages/{answer.json()['id']}")
         if sent >= MOST_ANSWERS:
             break
+        for key in values.held_by(each.mail.body_text):
+            first_writers.setdefault(key, each.mail.from_address)
         await server.deliver(each.raw, name, sender=each.mail.from_address or "nobody@example.org")
         await until_examined(server)
         listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=1")).json()
@@ -119,6 +129,17 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
     part = 100 * len(carrying) / max(sent, 1)
     lines = [f"{folder}: {len(carrying)} of {sent} answers carry a value ({part:.1f} %), by kind {kinds}"]
     return iter(lines + [f"  {each['headerTo'][:60]}: {each['origins']}" for each in carrying[:20]])
+
+
+def own_of(mail: ParsedMail, first_writers: dict[str, str]) -> set[tuple[str, str]]:
+    """Return kind and form of the values that the author of an email wrote before anybody else."""
+    found = values.carried_by([written_by(mail)]).values()
+    return {(each.kind, each.shown) for each in found if first_writers.get(each.key) == mail.from_address}
+
+
+def written_by(mail: ParsedMail) -> str:
+    text = mail.body_text.replace("\r\n", "\n")
+    return reply_text(FOOTER.sub("", text.rstrip()), mail.subject) or "Yes."
 
 
 async def until_examined(server: Server) -> None:
@@ -131,12 +152,11 @@ async def until_examined(server: Server) -> None:
 def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
     people = [address for _, address in getaddresses([mail.header_to, ", ".join(map(str, mail.cc))])]
     people = [each for each in people if "@" in each and each.isascii() and " " not in each][:40]
-    said = reply_text(mail.body_text, mail.subject) or "Yes."
     return {
         "to": people[0] if people else "list@example.org",
         "cc": people[1:],
         "threadId": thread,
-        "body": said,
+        "body": written_by(mail),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.clock import MINUTE
+from postroom.mailbox import origins
 from tests.api.test_send import first_message
 from tests.conftest import Server
 from tests.letters import letter
@@ -120,3 +121,27 @@ async def test_codes_leave_to_nobody_and_values_go_with_their_mail(server: Serve
     assert [(each["kind"], each["messageId"]) for each in held["hold"]["origins"]] == [("code", bait["id"])]
     assert (await server.api.delete(f"/v1/messages/{bait['id']}")).status_code == 204
     assert "hold" not in (await post(server, bob, to=MALLORY, body="It is 482 913.")).json()
+
+
+@pytest.mark.sqlite_alone
+async def test_who_writes_to_a_list_in_the_answered_thread_has_read_the_list(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(origins, "MOST_SOURCES", 3)  # a busy list fills the oldest ones
+    bob = await lured(server, "hold")
+    everyone, footer = "all@list.example", "https://list.example.net/options/all"
+    for name in ("one", "two", "three"):
+        sender = f"{name}@{name}.example"
+        await server.deliver(
+            letter(f"News\n\n{footer}", **{"from": sender, "to": everyone}), "bob", sender=sender
+        )
+    asked = {"from": "late@late.example", "to": everyone, "subject": "A question", "message_id": "<q@late>"}
+    await server.deliver(letter("May I?", **asked), "bob", sender="late@late.example")
+    question = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"][0]
+    assert question["subject"] == "A question"
+    body = f"See {footer}"
+    answer = {"threadId": question["threadId"], "to": "late@late.example", "body": body}
+    answered = await post(server, bob, **answer)
+    assert (answered.status_code, answered.json().get("hold")) == (200, None), answered.text
+    held = (await post(server, bob, **{**answer, "cc": ["dan@example.org"]})).json()
+    assert [each["kind"] for each in held["hold"]["origins"]] == ["link"]

@@ -112,6 +112,7 @@ class _Judge:
             return False
         if value.kind == PHRASE and len({each.from_address for each in received}) > 1:
             return False  # it is nothing unusual
+        received.sort(key=lambda each: each.thread_id != self._thread_id)  # only the first ones are read
         return not all(self._knows(address, value, received) for address in self._ready.addresses)
 
     def _is_own(self, value: Value) -> bool:
@@ -192,7 +193,8 @@ class _Judge:
     def _list_of(self, address: str) -> frozenset[str]:
         """Return who writes to a mailing list: an address that several write to and that never writes."""
         if address not in self._lists:
-            named = origins.list_sources(self._tx, self._inbox.id, values.address(address).key)
+            key = values.address(address).key
+            named = origins.list_sources(self._tx, self._inbox.id, key, self._thread_id)
             senders = frozenset(each.from_address for each in named if each.direction != OUTBOUND)
             writes = correspondents.find(self._tx, [(self._inbox.id, address)])
             is_list = (
