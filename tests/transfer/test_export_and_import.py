@@ -188,7 +188,7 @@ async def test_a_folder_that_is_no_export_is_refused_in_a_sentence(tmp_path: Pat
     (tmp_path / "one@x").mkdir()
     (tmp_path / "one@x" / "mail.mbox").write_bytes(mbox.to_mbox(numbered(1), "a@x.y", clock.now()))
     (tmp_path / "one@x" / "messages.jsonl").write_bytes(b"")
-    with pytest.raises(BadRequest, match="not a complete export: 1 mails"):
+    with pytest.raises(BadRequest, match="not a complete export: 1 emails"):
         exported.list_mails(tmp_path, "one@x", clock.now())
 
 

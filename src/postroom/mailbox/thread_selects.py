@@ -19,12 +19,17 @@ def with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> st
 
 
 def with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """One part for each state, in the order of its index, so that nothing is sorted."""
+    """One part for each state, in the order of its index, so that nothing is sorted.
+
+    Unread threads are few: `+state` keeps the planner to the index of those.
+    """
+    column = "+state" if is_read is False and work.assignee_id is None else "state"
+    assigned = condition(Work(None, work.assignee_id))
     flag = "" if is_read is None else " and is_read = :is_read"
     states = (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
     parts = (
         f"select * from (select {columns} from threads where {owner} = :owner_id"
-        f"{condition(Work(None, work.assignee_id))} and state = {state}{flag} and {IS_THERE} and {IS_LISTED}"
+        f"{assigned} and {column} = {state}{flag} and {IS_THERE} and {IS_LISTED}"
         f" {NEWEST_FIRST} limit :shown) as part_{state}"
         for state in states
     )
