@@ -97,13 +97,20 @@ CHECK_OF_MX = {
 }
 
 
+# Until the invited inbox has read the cancellation: before, its time is taken, and not free once more.
+UNTIL_CANCELLED = (
+    'curl -fsS -H "Authorization: Bearer $KEY" "http://127.0.0.1:{port}/v1/events'
+    '?event_types=calendar.cancelled&inbox_ids=$DESK&wait=60" | grep -q calendar.cancelled'
+)
+
+
 def record(folder: Path) -> dict[str, Any]:
     """By operation, the request and the answer of a run of the guide."""
     with (
         desk(folder, has_curl()) as reader,
         recording(int(reader.ports["http"])) as (port, exchanges),
     ):
-        script = "\n".join(GUIDE)
+        script = "\n".join([*GUIDE, UNTIL_CANCELLED.format(port=reader.ports["http"])])
         done = reader.run(script.replace("URL=http://127.0.0.1:8025", f"URL=http://127.0.0.1:{port}"))
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         done = reader.run("\n".join(block for block in GUIDE if not only_reads(block)))
