@@ -3,8 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from postroom.calendar_errors import EventChanged
 from postroom.operations.calendars import imported
 from postroom.upkeep.calendar_times import step
+from postroom.web.api.calendar_events import ATTEMPTS, again_if_changed
 from tests.api.test_policy import block
 from tests.conftest import Server
 from tests.waiting import until
@@ -308,3 +312,22 @@ async def test_what_follows_is_told_with_its_end_in_one_transaction_and_the_remo
     again = await server.api.patch(path, params=rest, json=asked, headers={"Idempotency-Key": "d"})
     assert (split.json()["summary"], again.status_code) == ("New round", 400)
     assert len(await sent()) == 5
+
+
+async def test_a_change_meanwhile_is_no_conflict_for_a_request_that_names_no_version() -> None:
+    tried: list[int] = []
+
+    async def act() -> Any:
+        tried.append(len(tried))
+        if len(tried) < ATTEMPTS:
+            raise EventChanged("changed")
+        return tried
+
+    await again_if_changed(act)
+    assert tried == [0, 1, 2]
+    with pytest.raises(EventChanged):
+        await again_if_changed(refuse)
+
+
+async def refuse() -> Any:
+    raise EventChanged("changed")

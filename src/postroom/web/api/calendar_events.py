@@ -1,5 +1,7 @@
 """Calendar events over REST: made, changed, cancelled and answered, with the emails that say so."""
 
+import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -7,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from postroom import limits
-from postroom.calendar_errors import NotOrganizer
+from postroom.calendar_errors import EventChanged, NotOrganizer
 from postroom.errors import BadRequest, NotAnInvitation
 from postroom.events import kinds
 from postroom.mailbox.calendars import calendar_events
@@ -31,6 +33,7 @@ from postroom.web.requests.request_body import header
 from postroom_mail.reading.series import EventTime
 from postroom_mail.writing.series_file import EventMail
 
+ATTEMPTS = 3
 Scoped = Annotated[
     Literal["this", "following", "all"],
     Meta(description="Of a series: the occurrence recurrenceId, that and all later ones, or all."),
@@ -100,6 +103,20 @@ async def change(
     call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
     """The same for a page, which has a key of its own."""
+    return await again_if_changed(lambda: change_once(call, event_id, body, query, key))
+
+
+async def again_if_changed(act: Callable[[], Awaitable[ShownCalendarEvent]]) -> ShownCalendarEvent:
+    """Act on the event as it is then: requests name no version, and an email that leaves changes it too."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(EventChanged):
+            return await act()
+    return await act()
+
+
+async def change_once(
+    call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery, key: str | None
+) -> ShownCalendarEvent:
     target, event, at = await find_event(call, event_id, query)
     base = event.series.part if at is None else event_changes.part_at(event.series, at)
     fields = changed_fields(body, base, target.calendar, scheduling.organizer_of(target.inbox))
@@ -149,6 +166,10 @@ async def cancel_of_series(
     call: Call, event_id: str, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
     """The same for a page, which has a key of its own."""
+    return await again_if_changed(lambda: cancel_once(call, event_id, query, key))
+
+
+async def cancel_once(call: Call, event_id: str, query: ChangeQuery, key: str | None) -> ShownCalendarEvent:
     target, event, at = await find_event(call, event_id, query)
     if at is None and event.status == calendar_events.CANCELLED:
         return show_event(event, target.calendar)
