@@ -1,4 +1,4 @@
-"""Spans for a collector of OpenTelemetry. Needs `postroom[otel]`, which is loaded only if it is set up.
+"""Send spans to an OpenTelemetry collector. Its packages (the extra `otel`) are loaded only if it is set up.
 
 A span is recorded when it is over: its times are known then, and nothing is carried through the code before.
 """
@@ -83,7 +83,10 @@ def to_context(trace_id: str, span_id: str) -> Any:
 
 
 def start(config: Config) -> Tracing:
-    """Called in a thread, since loading takes a while. Spans of the MCP library go the same way."""
+    """Return the tracing to the collector; raise ConfigError without its packages.
+
+    Called in a thread, since loading takes a while. Spans of the MCP library go the same way.
+    """
     try:
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -94,7 +97,8 @@ def start(config: Config) -> Tracing:
     except ImportError:
         raise ConfigError(
             "POSTROOM_OTEL",
-            "this needs: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+            "two packages are missing. Run `make setup` in a checkout, elsewhere"
+            " `pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http`.",
         ) from None
     resource = Resource.create({"service.name": "postroom", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
