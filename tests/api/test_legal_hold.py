@@ -89,6 +89,22 @@ async def test_a_hold_keeps_what_it_covers_from_every_way_of_deletion(server: Se
     assert actions.count("thread.legal_hold") == 4
 
 
+async def test_each_hold_is_told_when_it_is_set_and_when_it_is_lifted(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    thread_id = await receive(server)
+    for path in (f"/v1/inboxes/{inbox_id}", f"/v1/threads/{thread_id}"):
+        for is_held in (True, True, False, False):
+            await put(server, path, is_held)
+    page = (await server.api.get("/v1/events?limit=100")).json()["data"]
+    told = [
+        (each["event"], each["inbox_id"], each["thread_id"], each["actor"]["type"])
+        for each in page
+        if each["event"].startswith("legal_hold.")
+    ]
+    words = ("legal_hold.set", "legal_hold.lifted")
+    assert told == [(word, inbox_id, thread, "key") for thread in ("", thread_id) for word in words]
+
+
 async def test_an_account_with_a_hold_is_not_deleted(server: Server) -> None:
     async with server.client(await second_account(server)) as owner:
         me = (await owner.get("/v1/me")).json()

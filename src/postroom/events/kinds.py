@@ -40,6 +40,8 @@ CALENDAR_ANSWERED = "calendar.answered"
 CALENDAR_STARTING = "calendar.starting"
 CALENDAR_ENDED = "calendar.ended"
 CONTACT_ERASED = "contact.erased"
+LEGAL_HOLD_SET = "legal_hold.set"
+LEGAL_HOLD_LIFTED = "legal_hold.lifted"
 INBOX_SUSPENDED = "inbox.suspended"
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -83,6 +85,8 @@ KINDS: dict[str, str] = {
     CALENDAR_STARTING: "An event begins soon; the calendar sets how long before",
     CALENDAR_ENDED: "An event ended",
     CONTACT_ERASED: "A contact was erased with all email exchanged with it",
+    LEGAL_HOLD_SET: "An inbox or a thread got a legal hold",
+    LEGAL_HOLD_LIFTED: "A legal hold was lifted",
 }
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_JUDGED})
 

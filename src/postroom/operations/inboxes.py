@@ -25,6 +25,7 @@ from postroom.mailbox import inboxes, keyset_listing, legal_holds
 from postroom.operations import client_ids
 from postroom.operations.addresses import CatchAll, Subdomains, may_take_reserved, with_others
 from postroom.operations.client_ids import AlreadyThere, OwnId
+from postroom.operations.legal_holds import hold_inbox
 from postroom.storage.database import Tx
 from postroom_mail.screening import canary
 
@@ -227,8 +228,7 @@ def change_inbox(
     """Change an inbox; null clears a field"""
     before, changed = inbox, inbox
     if body.legal_hold is not UNSET:
-        inboxes.lock(tx, inbox.id)  # a deletion under way sees the hold, or ends before it
-        legal_holds.put(tx, legal_holds.INBOX, inbox.id, body.legal_hold)
+        hold_inbox(tx, caller, inbox.id, body.legal_hold, now)
         changed = replace(changed, legal_hold=int(body.legal_hold))
     if body.display_name is not UNSET:
         changed = replace(changed, display_name=body.display_name)

@@ -17,7 +17,6 @@ from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, Times
 from postroom.mailbox import (
     inboxes,
     labels,
-    legal_holds,
     message_json,
     messages,
     related,
@@ -31,7 +30,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.thread_digests import ThreadDigest
 from postroom.mailbox.thread_work import DONE
-from postroom.operations import assignments, follow_ups
+from postroom.operations import assignments, follow_ups, legal_holds
 from postroom.operations.messages import NewLabels, RawMessages
 from postroom.operations.sending.expecting import ExpectReplyBy
 from postroom.storage.database import Tx
@@ -276,8 +275,7 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
 
 
 def put_hold(tx: Tx, caller: Caller, thread: threads.Thread, is_held: bool, now: int) -> threads.Thread:
-    where = inboxes.lock(tx, thread.inbox_id).scope  # a deletion under way sees the hold, or ends before it
-    legal_holds.put(tx, legal_holds.THREAD, thread.id, is_held)
+    where = legal_holds.hold_thread(tx, caller, thread.inbox_id, thread.id, is_held, now).scope
     before, after = ({"legalHold": each} for each in (not is_held, is_held))
     audit.record_by(tx, caller, "thread.legal_hold", thread.id, now, within=where, before=before, after=after)
     return replace(thread, legal_hold=is_held)
