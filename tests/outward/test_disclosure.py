@@ -1,9 +1,14 @@
 """Disclosure: an email that an agent wrote says so, and one that a person wrote does not."""
 
+import re
 import uuid
 from typing import Any
 
+import pytest
+
 from postroom_mail.writing import disclosure
+from tests.api.test_dashboard import do_it_now, new_link, signed_in
+from tests.api.test_draft_page import seen_on
 from tests.api.test_send import first_message, raw_of
 from tests.conftest import Server
 from tests.letters import letter
@@ -47,6 +52,48 @@ async def test_the_line_is_hashed_and_shown_to_whoever_approves(server: Server) 
     assert "By a machine." in held["bodyText"]
     await server.api.patch(f"/v1/inboxes/{made.json()['id']}", json={"disclosure": {"text": "By a machine."}})
     assert held["hold"]["contentHash"] != (await sent(server, made.json()["id"]))["hold"]["contentHash"]
+
+
+@pytest.mark.sqlite_alone
+async def test_a_person_who_sends_an_agents_draft_is_named_and_one_who_wrote_it_is_not(
+    server: Server,
+) -> None:
+    bob = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"disclosure": {"text": "ready", "header": True}})
+    draft = {"to": "dan@example.org", "subject": "News", "body": "We ship your order on Monday."}
+    own = (await server.api.post(f"/v1/inboxes/{bob}/drafts", json=draft)).json()["id"]
+    theirs = {"to": ["dan@example.org"], "subject": "News", "text": draft["body"]}
+    compatible = (await server.api.post("/v0/inboxes/bob@postroom.localhost/drafts", json=theirs)).json()
+    async with signed_in(server, link=await new_link(server), name="Ann") as page:
+        for draft_id in (own, compatible["draft_id"]):
+            seen, text = await seen_on(page, f"/app/drafts/{draft_id}")
+            assert "Reviewed by" in text, "the line is on what is sent"
+            assert (await page.post(f"/app/drafts/{draft_id}/send", data=seen)).status_code == 303
+        written = {**draft, "inboxId": bob, "body": "Sorry, we are out of stock."}
+        assert (await page.post("/app/compose", data=written)).status_code == 303
+        await do_it_now(page)
+    listed = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=outbound")).json()["data"]
+    said = sorted(("Reviewed by" in each["bodyText"], bool(each["headers"])) for each in listed)
+    assert said == [(False, False), (True, True), (True, True)], listed
+
+
+@pytest.mark.sqlite_alone
+async def test_the_form_keeps_the_language_and_saying_nothing(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        for wanted in ({"text": "ready", "language": "de"}, {}, None):
+            await server.api.patch(f"/v1/inboxes/{bob}", json={"disclosure": wanted})
+            before = (await server.api.get(f"/v1/inboxes/{bob}")).json()["disclosure"]
+            shown = (await page.get(f"/app/settings/inboxes/{bob}")).text
+            form = shown.partition('/approval"')[2].partition("</form>")[0]
+            fields = re.findall(r'<input id="disclosure" name="(\w+)"[^>]* value="(\w*)"', form)
+            fields += re.findall(
+                r'<input type="checkbox" name="(disclosure\w+)" value="(\w+)" checked>', form
+            )
+            fields += [("disclosureLanguage", code) for code in re.findall(r"<option selected>(\w\w)<", form)]
+            saved = await page.post(f"/app/settings/inboxes/{bob}/approval", data=dict(fields))
+            assert saved.status_code == 303, saved.text
+            assert (await server.api.get(f"/v1/inboxes/{bob}")).json()["disclosure"] == before
 
 
 async def test_what_is_no_line_or_language_is_refused(server: Server) -> None:

@@ -162,7 +162,6 @@ async def send_once(call: Call, draft_id: str, seen: Seen) -> RawReceipt:
     order = structs.replace(
         order,
         draft=DraftVersion(draft.id, draft.version),
-        agent_text=draft.agent_text,
         seen_hash=seen.content_hash,
         undo_seconds=order.undo_seconds or (0 if order.send_at else seen.undo_seconds),
     )
@@ -235,7 +234,9 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
 
 
 def read_draft(draft: KeptDraft, key: str) -> Order:
-    return read_order(draft.inbox_id, key, hash_of(draft.id), verbs.to_send_body(draft))
+    """What is shown before it is sent, and sent then."""
+    order = read_order(draft.inbox_id, key, hash_of(draft.id), verbs.to_send_body(draft))
+    return structs.replace(order, agent_text=draft.agent_text)
 
 
 def read_files(resources: Resources, files: Iterable[KeptFile]) -> tuple[DraftAttachment, ...]:

@@ -4,7 +4,7 @@ from msgspec import UNSET, Struct
 from starlette.responses import Response
 
 from postroom import fields
-from postroom.accounts.rules import approval, pauses
+from postroom.accounts.rules import pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.config import Config
 from postroom.errors import BadRequest
@@ -21,7 +21,7 @@ from postroom.web.dashboard.pages.teamwork import LegalHoldForm
 from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
-    SENTENCES,
+    CHOICES,
     read_budget,
     read_days,
     saves_rules,
@@ -90,8 +90,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
         keys=own_keys["data"],
         pause=await context.read(pauses.find, inbox_id),
         secret=secret,
-        words=approval.WORDS,
-        sentences=SENTENCES,
+        **CHOICES,
         doors=client_configuration.doors(context.call.resources.config),
         code=await pools.COMPOSING.run(draw_code, inbox["address"], context.call.resources.config),
     )

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from postroom.accounts import keys
 from postroom.accounts.keys import Key
 from postroom.accounts.permissions import KNOWN
-from postroom.accounts.rules import approval
 from postroom.accounts.rules.limits import Budget
 from postroom.mailbox import inboxes
 from postroom.operations import keys as operations
@@ -19,8 +18,8 @@ from postroom.web.dashboard.forms import WHOLE_SCOPE
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
+    CHOICES,
     LONGEST_DAYS,
-    SENTENCES,
     read_budget,
     read_number,
     saves_rules,
@@ -100,8 +99,7 @@ async def show_key(context: PageContext, key_id: str) -> Response:
         key=key,
         addresses=await context.read(inboxes.addresses_of, named),
         permissions=[word for word in KNOWN if word in key["permissions"]],
-        words=approval.WORDS,
-        sentences=SENTENCES,
+        **CHOICES,
     )
 
 

@@ -4,13 +4,12 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom import fields
-from postroom.accounts.rules import approval
 from postroom.operations import keys, pods
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.keys import PATH
-from postroom.web.dashboard.settings.rules import SENTENCES, saves_rules
+from postroom.web.dashboard.settings.rules import CHOICES, saves_rules
 
 
 class OutboundForm(Struct, frozen=True):
@@ -40,8 +39,7 @@ async def show_pod(context: PageContext, pod_id: str) -> Response:
         title=pod["name"] or "Pod",
         pod=pod,
         keys=own_keys["data"],
-        words=approval.WORDS,
-        sentences=SENTENCES,
+        **CHOICES,
     )
 
 

@@ -17,6 +17,7 @@ from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go, plain
+from postroom_mail.writing.disclosure import languages
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650
@@ -27,6 +28,7 @@ SENTENCES = {
     "links": "it contains a link or a network address",
     "risk": "its thread has a suspicious message",
 }
+CHOICES = {"words": approval.WORDS, "sentences": SENTENCES, "languages": sorted(languages())}  # of the form
 
 
 class ApprovalForm(Struct, rename="camel", frozen=True):
@@ -41,6 +43,8 @@ class ApprovalForm(Struct, rename="camel", frozen=True):
     trusted_values: str | None = None
     disclosure_text: str | None = None
     disclosure_header: bool = False
+    disclosure_language: str = ""
+    disclosure_nothing: bool = False
 
 
 class RetentionForm(Struct, rename="camel", frozen=True):
@@ -75,8 +79,9 @@ def read_others(form: ApprovalForm) -> dict[str, str | list[str] | Disclosure | 
     """The fields of the origin guard and the disclosure that the form has."""
     given: dict[str, str | list[str] | Disclosure | None] = {}
     if form.disclosure_text is not None:
-        said = Disclosure(form.disclosure_text.strip() or None, form.disclosure_header)
-        given["disclosure"] = said if said != Disclosure() else None
+        words, language = form.disclosure_text.strip() or None, form.disclosure_language or None
+        said = Disclosure(words, form.disclosure_header, language)
+        given["disclosure"] = said if said != Disclosure() or form.disclosure_nothing else None
     if form.origin_guard is not None:
         given["origin_guard"] = form.origin_guard or None
     if form.trusted_values is not None:
@@ -108,8 +113,7 @@ async def show_rules(context: PageContext) -> Response:
         "settings",
         title="Settings",
         account=account,
-        words=approval.WORDS,
-        sentences=SENTENCES,
+        **CHOICES,
         limits=plain(limits.in_force(context.call.resources.config, context.call.caller.account_limits)),
     )
 
