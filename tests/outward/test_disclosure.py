@@ -84,14 +84,14 @@ async def test_the_form_keeps_the_language_and_saying_nothing(server: Server) ->
         for wanted in ({"text": "ready", "language": "de"}, {}, None):
             await server.api.patch(f"/v1/inboxes/{bob}", json={"disclosure": wanted})
             before = (await server.api.get(f"/v1/inboxes/{bob}")).json()["disclosure"]
-            shown = (await page.get(f"/app/settings/inboxes/{bob}")).text
+            shown = (await page.get(f"/app/inboxes/{bob}")).text
             form = shown.partition('/approval"')[2].partition("</form>")[0]
             fields = re.findall(r'<input id="disclosure" name="(\w+)"[^>]* value="(\w*)"', form)
             fields += re.findall(
                 r'<input type="checkbox" name="(disclosure\w+)" value="(\w+)" checked>', form
             )
             fields += [("disclosureLanguage", code) for code in re.findall(r"<option selected>(\w\w)<", form)]
-            saved = await page.post(f"/app/settings/inboxes/{bob}/approval", data=dict(fields))
+            saved = await page.post(f"/app/inboxes/{bob}/approval", data=dict(fields))
             assert saved.status_code == 303, saved.text
             assert (await server.api.get(f"/v1/inboxes/{bob}")).json()["disclosure"] == before
 
