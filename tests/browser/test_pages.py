@@ -129,6 +129,41 @@ def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_pag
     expect(page.locator("[data-row]").nth(1).get_by_role("link")).to_be_focused()
 
 
+def test_rows_that_come_while_a_button_is_pressed_wait_for_the_click(running: House, open_page: Open) -> None:
+    inbox_id = inbox_of_three(running, "pressed")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", own=True)
+    wait_until_live(page)
+    held: list[Route] = []
+    page.route("**/app/mail?*", lambda route: route.continue_() if held else held.append(route))
+    page.evaluate("tell('rows')")
+    wait_for_events(page, held, "the page never asked for its rows")
+    page.evaluate("document.querySelector('#rows').dataset.old = 'yes'")
+    page.get_by_role("link", name=re.compile("Letter 1")).hover()
+    page.mouse.down()
+    with page.expect_event("requestfinished"):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(page.locator("#rows[data-old]")).to_have_count(1)
+    page.mouse.up()
+    expect(page.get_by_role("heading", name="Letter 1")).to_be_visible()
+
+
+def test_rows_that_waited_for_a_press_come_when_it_ends(running: House, open_page: Open) -> None:
+    inbox_id = inbox_of_three(running, "released")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", own=True)
+    wait_until_live(page)
+    page.evaluate("document.querySelector('#rows').dataset.old = 'yes'")
+    page.get_by_role("heading", level=1).hover()
+    page.mouse.down()
+    with page.expect_response("**/app/mail?*") as answer:
+        page.evaluate("tell('rows')")
+    answer.value.finished()
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(page.locator("#rows[data-old]")).to_have_count(1)
+    page.mouse.up()
+    expect(page.locator("#rows[data-old]")).to_have_count(0)
+
+
 def test_news_that_come_while_a_thread_is_fetched_are_fetched_as_well(
     running: House, open_page: Open
 ) -> None:

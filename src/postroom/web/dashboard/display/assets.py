@@ -17,7 +17,7 @@ KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-
 # The name in templates, and the files it is made of.
 MADE_OF = {
     "dashboard.css": ("tokens.css", "dashboard.css"),
-    "dashboard.js": ("dashboard.js",),
+    "dashboard.js": ("dashboard.js", "writing.js"),
     "passkeys.js": ("passkeys.js",),
     "push.js": ("push.js",),
     "reference.css": ("tokens.css", "reference.css"),

@@ -332,6 +332,19 @@ document.addEventListener("click", (event) => {
   if (!isPaused) takeNews();
 });
 
+// What is replaced between the press of a button and its release loses the click: it waits, and is asked for again.
+let isPressed = false, isLate = false;
+addEventListener("pointerdown", (event) => { isPressed = event.button === 0 }, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => {
+  isPressed = false;
+  if (isLate) for (const name of told.keys()) trigger(name);
+  isLate = false;
+}), true);
+document.addEventListener("htmx:before:swap", (event) => {
+  if (!isPressed) return;
+  event.preventDefault();
+  isLate = true;
+});
 // What comes anew by itself waits while somebody has his hand on it, or has opened something in it.
 document.addEventListener("htmx:before:request", (event) => {
   const part = event.target;
@@ -372,25 +385,6 @@ document.addEventListener("click", (event) => {
   button.setAttribute("aria-pressed", isDense());
 });
 for (const button of all("[data-density]")) { button.hidden = false; button.setAttribute("aria-pressed", isDense()) }
-// Formatting: the buttons write the marks that can be typed as well, around what is selected or before its lines.
-const LINE_MARKS = {list: "- ", quote: "> "};
-document.addEventListener("click", (event) => {
-  const kind = event.target.closest("[data-format]")?.dataset.format;
-  if (!kind) return;
-  const {body, formatted} = event.target.form.elements;
-  const isOfLines = kind in LINE_MARKS;
-  const start = isOfLines ? body.value.lastIndexOf("\n", body.selectionStart - 1) + 1 : body.selectionStart;
-  const chosen = body.value.slice(start, body.selectionEnd) || (isOfLines ? "" : "text");
-  const before = LINE_MARKS[kind] || (kind === "bold" ? "**" : "[");
-  const after = isOfLines ? "" : kind === "bold" ? "**" : "](https://)";
-  const inner = isOfLines ? chosen.replaceAll("\n", `\n${before}`) : chosen;
-  body.focus();
-  body.setSelectionRange(start, body.selectionEnd);
-  document.execCommand("insertText", false, before + inner + after);
-  body.setSelectionRange(start + before.length, start + before.length + inner.length);
-  formatted.checked = true;
-});
-for (const bar of all("[data-toolbar]")) bar.hidden = false;
 refresh(document);
 restoreRow();
 fillInAgain();
