@@ -25,6 +25,7 @@ LAYERS: list[list[str]] = [
         "calendar_errors",
         "holding_errors",
         "setting_values",
+        "setting_meanings",
         "settings",
         "config",
         "log",
@@ -56,7 +57,16 @@ TRANSACTIONS_OF_DOORS = {
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
 DOORS = {"smtp", "imap", "caldav", "web", "couriers"}
-PURE = {"limits", "errors", "calendar_errors", "holding_errors", "setting_values", "settings", "config"}
+PURE = {
+    "limits",
+    "errors",
+    "calendar_errors",
+    "holding_errors",
+    "setting_values",
+    "setting_meanings",
+    "settings",
+    "config",
+}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')
 COMMENT = re.compile(r"#.*")

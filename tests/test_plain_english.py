@@ -8,7 +8,10 @@ import pytest
 
 from tests.test_docs import PAGES, ROOT, named
 
-GENERATED = {"docs/reference.md", "docs/decisions.md", "docs/events.md", "docs/mcp-tools.md"}
+GENERATED = {
+    f"docs/{name}.md"
+    for name in ("reference", "decisions", "events", "mcp-tools", "settings", "signal-rules")
+}
 OTHERS = [
     "README.md",
     "CONTRIBUTING.md",

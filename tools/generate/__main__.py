@@ -16,6 +16,8 @@ from tools.generate import (
     python_results,
     reference,
     reference_pages,
+    settings,
+    signal_rules,
     typescript,
 )
 from tools.generate.description import Description
@@ -35,6 +37,8 @@ FILES: dict[str, Callable[[Description], str]] = {
     "docs/decisions.md": decisions.decisions,
     "docs/events.md": events.events,
     "docs/mcp-tools.md": mcp_tools.mcp_tools,
+    "docs/settings.md": settings.settings,
+    "docs/signal-rules.md": signal_rules.signal_rules,
     f"{TYPESCRIPT}/types.ts": typescript.types,
     f"{TYPESCRIPT}/errors.ts": typescript.errors,
     f"{TYPESCRIPT}/operations.ts": typescript.operations,

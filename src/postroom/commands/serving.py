@@ -2,13 +2,17 @@
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from postroom.config import SETTINGS, Setting
+from postroom.setting_meanings import MEANINGS
 from postroom_client.cli import app
+
+ORDER = list(MEANINGS)
 
 
 def with_a_flag_for_each_setting(serve: Callable[..., None]) -> Callable[..., None]:
@@ -21,14 +25,16 @@ def with_a_flag_for_each_setting(serve: Callable[..., None]) -> Callable[..., No
                 default=None,
                 annotation=Annotated[str | None, typer.Option(help=help_of(setting), show_default=False)],
             )
-            for setting in SETTINGS
+            for setting in sorted(SETTINGS, key=lambda setting: ORDER.index(setting.name))
         ]
     )
     return serve
 
 
 def help_of(setting: Setting) -> str:
-    return f"{setting.help} [{setting.name}, default: {setting.default or 'none'}]"
+    """Return the meaning without marks and targets of links, then the variable and the default."""
+    meaning = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", MEANINGS[setting.name]).replace("`", "")
+    return f"{meaning} [{setting.name}, default: {setting.default or 'none'}]"
 
 
 @app.command("serve")
