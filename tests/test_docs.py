@@ -239,13 +239,6 @@ def test_the_first_page_is_short() -> None:
     assert len(read("README.md").splitlines()) < 120
 
 
-@pytest.mark.parametrize("name", ["openai-agents", "langchain", "pydantic-ai", "llamaindex", "crewai"])
-def test_the_page_of_a_framework_shows_its_example(name: str) -> None:
-    example = read(f"examples/frameworks/with_{name.replace('-', '_')}.py")
-    [shown] = blocks(ROOT / "docs" / f"{name}.md", "python")
-    assert shown.strip() in example
-
-
 def test_the_page_of_the_sdk_of_vercel_shows_its_example() -> None:
     [shown] = blocks(ROOT / "docs" / "vercel-ai-sdk.md", "ts")
     assert shown.strip() in read("examples/frameworks/with_vercel_ai.ts")

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.test_docs import PAGES, ROOT, named
+from tools.generate.frameworks import FRAMEWORKS
 
 GENERATED = {
     f"docs/{name}.md"
-    for name in ("reference", "decisions", "events", "mcp-tools", "settings", "signal-rules")
-}
+    for name in ("reference", "decisions", "events", "mcp-tools", "metrics", "settings", "signal-rules")
+} | {f"docs/{name}.md" for name in FRAMEWORKS}
 OTHERS = [
     "README.md",
     "CONTRIBUTING.md",

@@ -66,28 +66,40 @@ PAUSE_PROBE_SECONDS = 0.5
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 
-EVENTS = LabelCounter("postroom_events", "kind", "Events that were recorded.")
+EVENTS = LabelCounter(
+    "postroom_events",
+    "kind",
+    "Events: emails in (message.received), out (message.sent), failed, held and so on.",
+)
 MAIL_ATTEMPTS = LabelCounter(
-    "postroom_mail_attempts", "outcome", "Attempts to deliver an email to one recipient."
+    "postroom_mail_attempts",
+    "outcome",
+    "Attempts to deliver an email to a recipient: done, again (later) or failed (for good).",
 )
 WEBHOOK_ATTEMPTS = LabelCounter(
-    "postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook."
+    "postroom_webhook_attempts",
+    "outcome",
+    "Attempts to post an event to a webhook: done, again (later) or failed (for good).",
 )
 DAMAGED_READS = LabelCounter(
-    "postroom_damaged_reads", "what", "Reads that found stored bytes damaged: none should ever be."
+    "postroom_damaged_reads",
+    "what",
+    "Reads that found damaged bytes. Any is an alarm: the log names it, postroom verify finds the others.",
 )
 ANALYSIS_FAILURES = LabelCounter(
-    "postroom_analysis_failures", "reader", "Emails delivered although a reader of their meaning failed."
+    "postroom_analysis_failures",
+    "reader",
+    "Emails delivered with analysis failed, since a reader raised an error: report its traceback.",
 )
-REFUSALS = LabelCounter("postroom_mail_refused", "reason", "Emails refused before their 250.")
+REFUSALS = LabelCounter("postroom_mail_refused", "reason", "Emails refused in SMTP: junk or a dmarc policy.")
 BATCHES = Histogram(
     "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
 )
-WAITS = Histogram(
-    "postroom_write_wait_seconds", _SECONDS, "How long the first write of a batch waited to begin."
-)
+WAITS = Histogram("postroom_write_wait_seconds", _SECONDS, "How long the first write of each batch waited.")
 PAUSES = Histogram(
-    "postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up."
+    "postroom_loop_pause_seconds",
+    _SECONDS,
+    "How late the event loop woke up: everything on it waited that long.",
 )
 
 COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS, ANALYSIS_FAILURES, REFUSALS)

@@ -19,28 +19,45 @@ from postroom.resources import WorkerCounts
 # Gauges, read on request.
 GAUGES = {
     "postroom_disk_free_bytes": "Free space for the data folder.",
-    "postroom_queue_oldest_seconds": "How long the oldest delivery has waited.",
-    "postroom_worker_restarts": "Workers replaced since the start.",
-    "postroom_streams": "Open event streams of this process.",
-    "postroom_smtp_sessions": "SMTP clients connected now.",
-    "postroom_imap_sessions": "Mail programs connected now.",
-    "postroom_submission_sessions": "Mail programs connected now to send.",
-    "postroom_journal_bytes": "Mail in the journal: some is waiting, some is already stored.",
-    "postroom_journal_set_aside": "Emails that could not be stored and were set aside.",
-    "postroom_journal_damaged": "Damaged pieces of journals that were kept; what was in them is lost.",
+    "postroom_queue_oldest_seconds": "How long the first email or webhook has been due.",
+    "postroom_worker_restarts": "Workers that ended or hung and were replaced, since the start.",
+    "postroom_streams": "Event streams that are open.",
+    "postroom_smtp_sessions": "SMTP clients that are connected.",
+    "postroom_imap_sessions": "Mail clients that are connected to read.",
+    "postroom_submission_sessions": "Mail clients that are connected to send.",
+    "postroom_journal_bytes": "Bytes of the journal: some email in it waits, some is already stored.",
+    "postroom_journal_set_aside": "Emails set aside, as they could not be stored: more than none needs you.",
+    "postroom_journal_damaged": (
+        "Damaged pieces in journal/damaged and outcomes.damaged. Check the disk, then remove them."
+    ),
     "postroom_certificate_expiry_timestamp_seconds": "When the certificate expires, in Unix time.",
 }
 # And those with a label.
 LABELLED = {
-    "postroom_loops_down": ("Loops of this process that are failing now.", "loop"),
-    "postroom_loop_failures": ("How often loops of this process failed since its start.", "loop"),
-    "postroom_workers": ("Processes that take mail in.", "state"),
-    "postroom_queue_depth": ("What waits, by kind; counted up to 10,000.", "kind"),
-    "postroom_queue_age_seconds": ("How long the first of each kind has been due.", "kind"),
-    "postroom_pool_jobs": ("Jobs of a thread pool, including waiting ones.", "pool"),
-    "postroom_pool_threads": ("Maximum threads of a pool.", "pool"),
-    "postroom_python": ("1 for how this Python was built: optimized, packaged or plain.", "build"),
+    "postroom_loops_down": ("Background loops that fail now; they start again after growing pauses.", "loop"),
+    "postroom_loop_failures": (
+        "Failures of background loops since the start; the log has each traceback.",
+        "loop",
+    ),
+    "postroom_workers": ("Processes that receive email: expected and running.", "state"),
+    "postroom_queue_depth": (
+        "What waits: mail, webhook, notice or examination; counted up to 10,000.",
+        "kind",
+    ),
+    "postroom_queue_age_seconds": (
+        "How long the first of each kind has been due: seconds are normal, minutes are not.",
+        "kind",
+    ),
+    "postroom_pool_jobs": ("Work for a pool of threads, also what waits.", "pool"),
+    "postroom_pool_threads": ("Threads that a pool may have.", "pool"),
+    "postroom_python": (
+        "1 for how Python was built: optimized, packaged by a distribution (also optimized), or plain, which "
+        "takes 15 to 50 % longer.",
+        "build",
+    ),
 }
+REQUESTS = ("postroom_http_requests", "Requests that were answered.")
+REQUEST_TIMES = ("postroom_http_request_seconds", "Time to answer a request.")
 
 
 class OwnCollector:
@@ -65,15 +82,11 @@ class RequestCollector:
         self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
-        answered = CounterMetricFamily(
-            "postroom_http_requests", "Requests answered.", labels=("route", "status")
-        )
+        answered = CounterMetricFamily(*REQUESTS, labels=("route", "status"))
         for (route, status), count in self._counts.answered.items():
             answered.add_metric((route, str(status)), count)
         yield answered
-        took = HistogramMetricFamily(
-            "postroom_http_request_seconds", "Time to answer a request.", labels=("route",)
-        )
+        took = HistogramMetricFamily(*REQUEST_TIMES, labels=("route",))
         for route, histogram in self._counts.seconds.items():
             _add_histogram(took, (route,), histogram)
         yield took
