@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import hashlib
 import io
 import json
 import re
 import zipfile
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,14 +15,18 @@ import pytest
 from httpx2 import AsyncClient
 
 from postroom.accounts.audit_erasure import mention_of
+from postroom.accounts.scope import Scope
+from postroom.clock import MINUTE, SECOND
 from postroom.mailbox import jobs
 from postroom.mailbox.search import index_upkeep
+from postroom.operations.contacts import Contact
 from postroom.queue import leader_leases, suppressions
 from postroom.storage import packing
 from postroom.storage.database import Tx
 from postroom.upkeep import upkeep_loop
 from postroom.upkeep.erasure import erase_contact, run_jobs
 from postroom.upkeep.verification.audit_files import AuditLog
+from postroom.web.api import contacts
 from tests.api.test_keys import second_account
 from tests.api.test_threads import receive
 from tests.conftest import Server, api_client
@@ -195,8 +201,46 @@ async def test_a_legal_hold_stops_it_and_one_that_comes_later_keeps_its_thread(s
     await server.api.patch(f"/v1/threads/{held}", json={"legalHold": True})
     await server.resources.db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, waiting), waiting)))
     job = await finished(server, waiting)
-    assert (job["result"]["messages"], job["result"]["kept"]) == (1, 1)
+    counts = [job["result"][name] for name in ("messages", "kept", "contacts")]
+    assert counts == [1, 1, 0], "as long as email of it is there, so is the contact"
     assert (await server.api.get(f"/v1/threads/{held}")).json()["subject"] == f"{SECRET} file"
+    await server.api.patch("/v1/account", json={"erasureApproval": False})
+    await server.api.patch(f"/v1/threads/{held}", json={"legalHold": False})
+    again = await erase(server)
+    assert [again["result"][name] for name in ("messages", "kept", "contacts")] == [1, 0, 1]
+
+
+async def test_email_that_comes_meanwhile_stays_and_can_be_erased_too(server: Server) -> None:
+    """What came while the job waited for its second person is erased with the rest."""
+    inbox_id = await exchange(server)
+    await server.api.patch("/v1/account", json={"erasureApproval": True})
+    job_id = (await server.api.delete(f"/v1/contacts/{ANN}")).json()["jobId"]
+    server.clock.turn(MINUTE)
+    await server.deliver(FILE.replace(b"<f@x>", b"<waiting@x>"), "hello")
+    await until(lambda: has_received(server, 2), "it is examined")
+    db, now = server.resources.db, server.clock.now()
+    assert await db.write(leader_leases.take, run_jobs.DUTY, "another node", now + run_jobs.DUTY_HELD, now)
+    await db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, job_id), job_id)))
+    await db.write(erase_contact.take_step, job_id, server.clock.now())
+    server.clock.turn(SECOND)
+    await server.deliver(FILE.replace(b"<f@x>", b"<meanwhile@x>"), "hello")
+    await until(lambda: has_received(server, 3), "it is examined")
+    await take_all_steps(server, job_id)
+    job = await finished(server, job_id)
+    assert (job["result"]["messages"], job["result"]["contacts"]) == (3, 0)
+    left = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert [each["rfcMessageId"] for each in left if each["fromAddr"][-len(ANN) - 1 : -1] == ANN] == [
+        "<meanwhile@x>"
+    ]
+    server.clock.turn(MINUTE)  # the duty of the other node ends
+    await server.api.patch("/v1/account", json={"erasureApproval": False})
+    again = await erase(server)
+    assert (again["result"]["messages"], again["result"]["contacts"]) == (1, 1)
+
+
+async def has_received(server: Server, count: int) -> bool:
+    found: int = (await server.api.get(f"/v1/contacts/{ANN}")).json()["received"]
+    return found == count
 
 
 def scope_of(tx: Tx, job_id: str) -> Any:
@@ -309,12 +353,33 @@ async def test_an_export_holds_all_of_a_contact_and_of_nobody_else(server: Serve
     assert counts == {"messages": 2, "files": 1, "indexEntries": 2, "drafts": 1}
     assert manifest["counts"]["events"] >= 2
     assert manifest["counts"]["audit"] >= 1
-    assert {each["path"] for each in manifest["files"]} <= set(archive.namelist())
+    listed = {each["path"]: (each["sizeBytes"], each["sha256"]) for each in manifest["files"]}
+    contents = {name: archive.read(name) for name in archive.namelist() if name != "manifest.json"}
+    assert listed == {
+        name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()
+    }
     [file] = [name for name in archive.namelist() if name.startswith("files/")]
     assert archive.read(file).startswith(f"{SECRET},2".encode())
     whole = b"".join(archive.read(name) for name in archive.namelist())
     assert f"jo{ANN}".encode() not in whole
     assert b"<b@x>" not in whole
+
+
+async def test_an_export_leaves_out_what_is_deleted_meanwhile(server: Server) -> None:
+    inbox_id = await exchange(server)
+    contact = (await server.api.get(f"/v1/contacts/{ANN}")).json()
+    scope = Scope((await server.api.get("/v1/me")).json()["accountId"])
+    call: Any = SimpleNamespace(resources=server.resources, scope=scope, account_id=scope.account_id)
+    found = contacts.pieces(call, msgspec.convert(contact, Contact), server.clock.now())
+    taken = await anext(found)
+    (last,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=outbound")).json()["data"]
+    assert (await server.api.delete(f"/v1/messages/{last['id']}")).status_code == 204
+    taken += b"".join([piece async for piece in found])
+    archive = zipfile.ZipFile(io.BytesIO(taken))
+    assert archive.testzip() is None
+    manifest = json.loads(archive.read("manifest.json"))
+    assert {each["path"] for each in manifest["files"]} == set(archive.namelist()) - {"manifest.json"}
+    assert manifest["counts"]["messages"] == 1
 
 
 async def test_contacts_and_jobs_of_others_are_not_there(server: Server) -> None:

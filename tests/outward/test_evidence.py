@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from postroom.clock import DAY, HOUR, MINUTE
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import keep_evidence
 from postroom.upkeep.verification.audit_files import AuditLog
+from tests import warm_start
 from tests.api.test_dashboard import browser
 from tests.api.test_people import invite, links_of
 from tests.conftest import Server, settings
@@ -194,6 +196,16 @@ async def test_heads_are_kept_hourly_and_the_log_is_exported_daily(server: Serve
     assert len(log.heads) >= 3
     names = {entry["action"] for entry in log.entries.values()}
     assert "inbox.created" in names
+
+
+def test_a_log_without_its_first_entries_says_where_it_begins(tmp_path: Path) -> None:
+    """Entries of more than a year are deleted from the front, so this alone is no finding."""
+    first = {"sequence": 4, "previousHash": "0" * 64, "id": "aud_4"}
+    whole = {**first, "hash": hashlib.sha256(canonical(first)).hexdigest()}
+    (tmp_path / "a.jsonl").write_text(json.dumps({"entry": whole}) + "\n")
+    done = warm_start.run(["audit", "verify", "--no-json", str(tmp_path)], dict(os.environ))
+    assert done.returncode == 0
+    assert "begins with entry 4" in done.stderr
 
 
 async def test_a_new_signing_key_takes_over_after_a_year_and_the_old_one_stays_published(

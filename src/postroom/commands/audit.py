@@ -29,7 +29,9 @@ def verify(
     count = sum(len(log.entries) for log in logs.values())
     heads = sum(len(log.heads) for log in logs.values())
     shown = [{"id": each.id, "what": each.what} for each in findings]
-    print_table(shown, as_json, f"{count} entries and {heads} signed heads are correct.")
+    starts = sorted({min(log.entries) for log in logs.values() if log.entries} - {1})
+    missing = "".join(f" A log begins with entry {first}: no file has those before it." for first in starts)
+    print_table(shown, as_json, f"{count} entries and {heads} signed heads are correct.{missing}")
     if findings:
         raise typer.Exit(1)
 

@@ -22,12 +22,13 @@ OF_INBOX = {DRAFTS: "drafts", CALENDAR: "calendar_events"}
 
 
 class MailPlace(Struct, frozen=True, omit_defaults=True):
-    """How far a walk is: behind a row of a part of an inbox."""
+    """How far a walk is: behind a row of a part of an inbox. `has_kept`: an erasure left something in it."""
 
     inbox_id: str = ""
     part: int = 0
     at: int = -1
     id: str = ""
+    has_kept: bool = False
 
 
 class _People(Struct, rename="camel", frozen=True):
@@ -56,7 +57,7 @@ def list_inboxes(tx: Tx, scope: Scope, after: str) -> list[str]:
 def next_place(tx: Tx, scope: Scope, place: MailPlace) -> MailPlace | None:
     """The next part, or the first one of the next inbox; None at the end."""
     if place.inbox_id and place.part + 1 < PARTS:
-        return MailPlace(place.inbox_id, place.part + 1)
+        return MailPlace(place.inbox_id, place.part + 1, has_kept=place.has_kept)
     following = list_inboxes(tx, scope, place.inbox_id)
     return MailPlace(following[0]) if following else None
 

@@ -51,9 +51,12 @@ class ContactArchive:
         self._counts: Counter[str] = Counter()
 
     def add(self, kind: str, path: str, content: bytes) -> None:
+        self._write(path, content)
+        self._counts[kind] += 1
+
+    def _write(self, path: str, content: bytes) -> None:
         self._zip.writestr(path, content)
         self._files.append({"path": path, "sizeBytes": len(content), "sha256": digest(content)})
-        self._counts[kind] += 1
 
     def add_lines(self, kind: str, lines: Sequence[bytes]) -> bytes:
         """Some lines as a file of their own; none without lines."""
@@ -66,7 +69,7 @@ class ContactArchive:
     def add_message(self, message: ExportedMessage, raw: bytes, as_it_came: bytes) -> bytes:
         """Also each of its files. Takes a while for a large one."""
         self.add("messages", f"messages/{message.id}.eml", raw)
-        self._zip.writestr(f"messages/{message.id}.json", message.shown)
+        self._write(f"messages/{message.id}.json", message.shown)
         self.add("indexEntries", f"index/{message.id}.json", message.indexed)
         parts = parse_mail(as_it_came).attachments if as_it_came else []
         for name, part in zip(filenames.unique([each.filename for each in parts]), parts, strict=True):

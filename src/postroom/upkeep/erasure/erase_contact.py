@@ -30,12 +30,19 @@ PLACES = 200  # parts of inboxes gone through in a step
 
 
 class ErasurePosition(Struct, frozen=True, omit_defaults=True):
-    """Where the work goes on: the stage, and in it a place in the mail, or behind a row."""
+    """Where the work goes on: the stage, and in it a place in the mail, or behind a row.
+
+    `until` is when the first step was taken: what came later is not erased.
+    """
 
     stage: int = MAIL
     place: MailPlace = MailPlace()
     at: int = -1
     id: str = ""
+    until: int = 0
+
+    def after(self, stage: int) -> "ErasurePosition":
+        return ErasurePosition(stage, until=self.until)
 
 
 class ErasureStep(Struct, frozen=True):
@@ -78,6 +85,7 @@ def take_step(tx: Tx, job_id: str, now: int) -> ErasureStep:
     if job is None or job.state != jobs.RUNNING:
         return ErasureStep(is_over=True)
     position = msgspec.json.decode(job.position, type=ErasurePosition)
+    position = replace(position, until=position.until or now)
     if position.stage == END:
         _finish(tx, job, now)
         return ErasureStep(is_over=True)
@@ -95,25 +103,33 @@ def _erase_mail(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
         if place is None or not place.inbox_id:
             place = contact_mail.next_place(tx, job.scope, place or MailPlace())
         if place is None:
-            return Gone(ErasurePosition(EVENTS), examined, counts)
-        looked_at, blobs, following = _erase_in(tx, job, place, counts, now)
+            return Gone(position.after(EVENTS), examined, counts)
+        looked_at, blobs, place = _erase_in(tx, job, place, position.until, counts, now)
         examined += looked_at
-        place = following or contact_mail.next_place(tx, job.scope, place)
         if place is None:
-            return Gone(ErasurePosition(EVENTS), examined, counts, blobs)
+            return Gone(position.after(EVENTS), examined, counts, blobs)
         if counts or blobs or examined >= ROWS:
             return Gone(replace(position, place=place), examined, counts, blobs)
     return Gone(replace(position, place=place or MailPlace()), examined, counts)
 
 
 def _erase_in(
-    tx: Tx, job: Job, place: MailPlace, counts: Counter[str], now: int
+    tx: Tx, job: Job, place: MailPlace, until: int, counts: Counter[str], now: int
 ) -> tuple[int, list[str], MailPlace | None]:
+    """Return how many rows it looked at, blobs to remove, and where to go on; None at the end."""
+    before = counts["kept"]
     if place.part >= len(contact_mail.MAIL):
-        return inbox_traces.erase(tx, job, place, counts)
-    found, following = contact_mail.list_page(tx, place, job.created_at, ROWS)
-    own = contact_mail.of_address(tx, found, job.subject)
-    return len(found), _erase_messages(tx, job, own, counts, now), following
+        looked_at, blobs, following = inbox_traces.erase(tx, job, place, until, counts)
+    else:
+        found, following = contact_mail.list_page(tx, place, until, ROWS)
+        own = contact_mail.of_address(tx, found, job.subject)
+        looked_at, blobs = len(found), _erase_messages(tx, job, own, counts, now)
+    has_kept = place.has_kept or counts["kept"] > before
+    if following is None:
+        following = contact_mail.next_place(tx, job.scope, replace(place, has_kept=has_kept))
+    else:
+        following = replace(following, has_kept=has_kept)
+    return looked_at, blobs, following
 
 
 def _erase_messages(tx: Tx, job: Job, found: Sequence[Message], counts: Counter[str], now: int) -> list[str]:
@@ -139,10 +155,10 @@ def _erase_messages(tx: Tx, job: Job, found: Sequence[Message], counts: Counter[
 
 
 def _erase_events(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
-    page = event_erasure.erase_some(tx, job.scope, job.subject, position.at, job.created_at, ROWS)
+    page = event_erasure.erase_some(tx, job.scope, job.subject, position.at, position.until, ROWS)
     counts = Counter(events=page.erased)
     if page.last is None:
-        return Gone(ErasurePosition(AUDIT), page.examined, counts)
+        return Gone(position.after(AUDIT), page.examined, counts)
     return Gone(replace(position, at=page.last), page.examined, counts)
 
 
@@ -150,14 +166,14 @@ def _erase_audit(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
     page = audit_erasure.erase_some(tx, _of_audit(job, now), (position.at, position.id), ROWS)
     counts = Counter(auditEntries=page.erased)
     if page.last is None:
-        return Gone(ErasurePosition(POLICY), page.examined, counts)
+        return Gone(position.after(POLICY), page.examined, counts)
     at, last_id = page.last
     return Gone(replace(position, at=at, id=last_id), page.examined, counts)
 
 
 def _erase_policy_log(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
     changed = policy.forget_address(tx, job.scope, job.subject, hashed(job.subject), ROWS)
-    return Gone(position if changed else ErasurePosition(END), changed, Counter(auditEntries=changed))
+    return Gone(position if changed else position.after(END), changed, Counter(auditEntries=changed))
 
 
 def _of_audit(job: Job, now: int) -> AuditErasure:

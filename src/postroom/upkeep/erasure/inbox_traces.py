@@ -9,18 +9,20 @@ from msgspec.structs import replace
 
 from postroom.accounts.audit_erasure import mention_of
 from postroom.events.event_erasure import without_address
-from postroom.mailbox import contact_mail, drafts, inbox_calendars, inboxes
+from postroom.mailbox import contact_mail, drafts, inbox_calendars, inboxes, messages
 from postroom.mailbox.contact_mail import MailPlace
 from postroom.mailbox.jobs import Job
 from postroom.storage.database import Row, Tx, delete, update
 
 ROWS = 50
+NEWEST = 200  # of the email in threads of a contact, which may have come meanwhile
 # Rows of an inbox by the address of a contact.
 OF_A_CONTACT = ("contact_words", "correspondents", "rule_replies", "contact_threads")
+OF_THREADS = "(select thread_id from contact_threads where inbox_id = :inbox_id and address = :address)"
 Erased = tuple[int, list[str], MailPlace | None]  # rows looked at, blobs to remove, where to go on
 
 
-def erase(tx: Tx, job: Job, place: MailPlace, counts: Counter[str]) -> Erased:
+def erase(tx: Tx, job: Job, place: MailPlace, until: int, counts: Counter[str]) -> Erased:
     if place.part == contact_mail.REST:
         return _erase_rows(tx, job, place, counts)
     rows = tx.all(
@@ -28,7 +30,7 @@ def erase(tx: Tx, job: Job, place: MailPlace, counts: Counter[str]) -> Erased:
         " and created_at <= :until order by id limit :limit",
         inbox_id=place.inbox_id,
         id=place.id,
-        until=job.created_at,
+        until=until,
         limit=ROWS,
     )
     is_drafts = place.part == contact_mail.DRAFTS
@@ -83,19 +85,33 @@ def _has_row(tx: Tx, table: str, named: dict[str, str]) -> bool:
 
 
 def _erase_rows(tx: Tx, job: Job, place: MailPlace, counts: Counter[str]) -> Erased:
+    """The contact stays as long as email of it is there: it can be erased again."""
     named = {"inbox_id": place.inbox_id, "address": job.subject}
     if not any(_has_row(tx, table, named) for table in ("contacts", "correspondents", "rule_replies")):
         return 0, [], None
     inboxes.lock(tx, place.inbox_id)
-    of_threads = "(select thread_id from contact_threads where inbox_id = :inbox_id and address = :address)"
-    tx.run(f"delete from participants where thread_id in {of_threads} and address = :address", **named)
+    if place.has_kept or _has_newer(tx, named):
+        return 0, [], None
+    tx.run(f"delete from participants where thread_id in {OF_THREADS} and address = :address", **named)
     tx.run(
         "update threads set awaiting_since = null, awaiting_until = null, awaiting_from = null,"
-        f" awaiting_message = null where id in {of_threads} and awaiting_from = :address",
+        f" awaiting_message = null where id in {OF_THREADS} and awaiting_from = :address",
         **named,
     )
-    tx.run(f"update threads set digest = null where id in {of_threads}", **named)
+    tx.run(f"update threads set digest = null where id in {OF_THREADS}", **named)
     for table in OF_A_CONTACT:
         delete(tx, table, **named)
     counts.update(contacts=delete(tx, "contacts", **named))
     return 0, [], None
+
+
+def _has_newer(tx: Tx, named: dict[str, str]) -> bool:
+    """Whether email came while the others were erased: it is among the newest of the contact's threads."""
+    rows = tx.all(
+        f"select id from messages where thread_id in {OF_THREADS}"
+        " order by created_at desc, id desc limit :limit",
+        limit=NEWEST,
+        **named,
+    )
+    found = messages.list_by_ids(tx, [row["id"] for row in rows])
+    return bool(contact_mail.of_address(tx, found, named["address"]))

@@ -1,12 +1,14 @@
 """The export of a contact: a zip file that is sent while it is made."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from postroom.clock import to_iso
+from postroom.errors import NotFound
 from postroom.mailbox import contact_mail, raw_mails
 from postroom.mailbox.contact_mail import MailPlace
 from postroom.operations import contacts
@@ -51,7 +53,8 @@ async def _of_inboxes(call: Call, archive: ContactArchive, address: str, now: in
         if place.part < len(contact_mail.MAIL):
             found, following = await db.read(contact_archive.list_messages, place, address, now)
             for message in found:
-                yield await _of_message(call, archive, message)
+                with suppress(NotFound):  # deleted meanwhile
+                    yield await _of_message(call, archive, message)
         elif place.part != contact_mail.REST:
             lines, following = await db.read(contact_archive.list_rows, place, address)
             yield archive.add_lines(contact_mail.OF_INBOX[place.part].replace("_", "-"), lines)
