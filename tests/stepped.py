@@ -93,7 +93,7 @@ class House:
     def client(self, token: str) -> httpx2.AsyncClient:
         transport = self.api._transport
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx2.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+        return httpx2.AsyncClient(transport=transport, base_url=self.api.base_url, headers=headers)
 
     async def step(self, milliseconds: int = 0) -> None:
         """Turns the clock, then does all that is due, until nothing is."""
@@ -171,23 +171,26 @@ class House:
 
 @contextlib.asynccontextmanager
 async def stepped(
-    folder: Path, database_url: str = "", clock: FakeClock | None = None, **values: str
+    folder: Path, database_url: str = "", clock: FakeClock | None = None, token: str = "", **values: str
 ) -> AsyncIterator[House]:
+    """With a token it is another node, or another life of one: the account is there."""
     clock = clock or FakeClock()
-    config = settings(folder, DATABASE_URL=database_url, BASE_URL=BASE_URL, **values)
+    config = settings(folder, DATABASE_URL=database_url, **{"BASE_URL": BASE_URL, **values})
     db = await open_database(config, clock.now())
     resources = Resources(config, db, open_blobs(config), clock, Resolver(), asyncio.Event())
-    first = await db.write(make_first_account, config, clock.now())
-    assert first is not None
+    if not token:
+        first = await db.write(make_first_account, config, clock.now())
+        assert first is not None
+        token = first.token
     secret = await db.read(secret_values.get, secret_values.RETURN_PATH)
     sink, signers = Sink(), Signers(threads=1)
     recorder = Recorder(resources, Journal(folder / JOURNAL_NAME))
     outbound = Outbound(sink, signers, secret, OwnReader(AT_ONCE_BYTES), recorder)
     streams = Streams(resources, Hubs(resources))
     door = httpx2.ASGITransport(App(resources, NoWebhooks(), streams, post_intake(resources)))
-    headers = {"Authorization": f"Bearer {first.token}"}
+    headers = {"Authorization": f"Bearer {token}"}
     try:
-        async with httpx2.AsyncClient(transport=door, base_url=BASE_URL, headers=headers) as api:
+        async with httpx2.AsyncClient(transport=door, base_url=config.base_url, headers=headers) as api:
             yield House(resources, api, clock, sink, outbound)
     finally:
         signers.close()
