@@ -6,10 +6,10 @@ import uvloop
 
 from postroom import config
 from postroom.accounts import accounts, keys
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 
 
 def seed(folder: Path, account_count: int, inboxes_each: int, database_url: str = "") -> list[str]:

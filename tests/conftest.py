@@ -22,7 +22,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from postroom import config as configuration
-from postroom.assembly import open_database, serving
+from postroom.assembly import serving
 from postroom.config import Config
 from postroom.events import event_log
 from postroom.inward import examine, sender_checks
@@ -36,6 +36,7 @@ from postroom.storage.database import Database
 from postroom.storage.engines import postgres, postgres_connections
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
+from postroom.storage.opening import open_database
 from postroom.upkeep import integrity
 from postroom.web.api import messages, search
 from tests import kept_connections, late_imports, memory_folder, programs, shares, warm_start

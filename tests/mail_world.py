@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from postroom.smtp.tls import make_certificate
@@ -21,13 +22,23 @@ from tests.waiting import LIMIT_SECONDS
 
 HOST, OUTSIDE = "mail.example.com", "outside.example"
 OWN, FAR = "45.0.0.25", "45.0.0.1"
+OWN_IPV6, FAR_IPV6 = "2a0e:45::25", "2a0e:45::1"
 KEY = "hmac-sha256:setup:c2VjcmV0LW9mLXRoZS10ZXN0LW9mLXVwZGF0ZXM="
 CA_PORT, ROOT_PORT = 14000, 15000
 STOP_SECONDS = 60.0
 ZONES = {
     "example.com": ['@ 60 IN TXT "hello=world"'],
-    OUTSIDE: ["@ 60 IN MX 10 mx", f"mx 60 IN A {FAR}", "@ 60 IN TXT v=spf1\\032mx\\032-all"],
+    OUTSIDE: [
+        "@ 60 IN MX 10 mx",
+        f"mx 60 IN A {FAR}",
+        f"mx 60 IN AAAA {FAR_IPV6}",
+        "@ 60 IN TXT v=spf1\\032mx\\032-all",
+    ],
     "ca.example": [f"@ 60 IN A {FAR}"],
+    "5.4.0.0.e.0.a.2.ip6.arpa": [
+        f"{ip_address(OWN_IPV6).reverse_pointer}. 60 IN PTR {HOST}.",
+        f"{ip_address(FAR_IPV6).reverse_pointer}. 60 IN PTR mx.{OUTSIDE}.",
+    ],
     "0.0.45.in-addr.arpa": [f"25 60 IN PTR {HOST}.", f"1 60 IN PTR mx.{OUTSIDE}."],
 }
 MAIN_CF = """\
@@ -42,12 +53,13 @@ mydestination =
 virtual_mailbox_domains = outside.example
 virtual_mailbox_maps = static:here
 alias_maps =
-inet_interfaces = {far}
-inet_protocols = ipv4
+inet_interfaces = {far}, {far_ipv6}
+inet_protocols = all
 smtpd_data_restrictions = check_client_access static:HOLD
 """
 MASTER_CF = """\
 {far}:25 inet n - n - - smtpd
+[{far_ipv6}]:25 inet n - n - - smtpd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
 rewrite unix - - n - - trivial-rewrite
@@ -61,7 +73,8 @@ postlog unix-dgram n - n - 1 postlogd
 """
 SENDING = """\
 import smtplib, ssl, sys
-with smtplib.SMTP("mail.example.com", 25, timeout=60) as smtp:
+with smtplib.SMTP(sys.argv[3], 25, timeout=60) as smtp:
+    smtp._host = "mail.example.com"  # the name that the certificate has to have
     smtp.starttls(context=ssl.create_default_context())
     smtp.sendmail("ann@outside.example", [sys.argv[1]], sys.argv[2].encode())
 """
@@ -100,9 +113,9 @@ class World:
     def trusted(self) -> Path:
         return self.folder / "trusted.pem"
 
-    def send(self, recipient: str, content: str) -> None:
+    def send(self, recipient: str, content: str, address: str) -> None:
         """From the far side, which verifies the certificate of the machine."""
-        line = self.enter(self.far, sys.executable, "-c", SENDING, recipient, content)
+        line = self.enter(self.far, sys.executable, "-c", SENDING, recipient, content, address)
         subprocess.run(line, env={**os.environ, "SSL_CERT_FILE": str(self.trusted)}, check=True, timeout=120)
 
     def held(self) -> list[str]:
@@ -122,8 +135,8 @@ class World:
         for name in ("config", "queue", "data"):
             (folder / name).mkdir(mode=0o755, parents=True)
         shutil.chown(folder / "data", "postfix")
-        (folder / "config/main.cf").write_text(MAIN_CF.format(folder=folder, far=FAR))
-        (folder / "config/master.cf").write_text(MASTER_CF.format(far=FAR))
+        (folder / "config/main.cf").write_text(MAIN_CF.format(folder=folder, far=FAR, far_ipv6=FAR_IPV6))
+        (folder / "config/master.cf").write_text(MASTER_CF.format(far=FAR, far_ipv6=FAR_IPV6))
         control = self.enter(self.far, path_of("postfix"), "-c", str(folder / "config"))
         done = subprocess.run([*control, "start"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -163,11 +176,16 @@ def created(folder: Path) -> Iterator[World]:
             ip("netns", "add", name)
             stack.callback(ip, "netns", "del", name)
         ip("link", "add", "near", "netns", world.near, "type", "veth", "peer", "far", "netns", world.far)
-        for name, device, address in ((world.near, "near", OWN), (world.far, "far", FAR)):
-            for settings in ("addr", "add", f"{address}/24", "dev", device), ("link", "set", device, "up"):
-                ip("-n", name, *settings)
-            ip("-n", name, "link", "set", "lo", "up")
+        for name, device, address, ipv6 in (
+            (world.near, "near", OWN, OWN_IPV6),
+            (world.far, "far", FAR, FAR_IPV6),
+        ):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", device)
+            ip("-n", name, "addr", "add", f"{ipv6}/64", "dev", device, "nodad")
+            for each in (device, "lo"):
+                ip("-n", name, "link", "set", each, "up")
         ip("-n", world.near, "route", "add", "default", "via", FAR)
+        ip("-n", world.near, "-6", "route", "add", "default", "via", FAR_IPV6)
         knot.write(folder, f"{FAR}@53", ZONES, KEY)
         stack.enter_context(world.running(world.far, path_of("knotd"), "-c", str(folder / "knot.conf")))
         world.wait_for_port(53)

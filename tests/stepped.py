@@ -12,7 +12,6 @@ from typing import Any, Literal
 import httpx2
 
 from postroom.accounts import keys, secret_values
-from postroom.assembly import open_blobs, open_database
 from postroom.first_start import make_first_account
 from postroom.inward import examine
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
@@ -29,6 +28,7 @@ from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.storage.journal import Journal
+from postroom.storage.opening import open_blobs, open_database
 from postroom.web.door import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams

@@ -20,12 +20,12 @@ from bench.processes import HOST, Server, resident_bytes, running_postroom, scra
 from bench.results import Result, at_most
 from bench.seeding import seed
 from postroom import config
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import NewMessage
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from postroom_mail.mime import imap_values
 from tests.ports import free_port
 

@@ -16,10 +16,10 @@ from bench.processes import CHECKOUT, scratch_folder
 from bench.results import Aim, Result
 from postroom import config
 from postroom.accounts import accounts
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from postroom.transfer import mbox
 
 DOMAIN = "postroom.localhost"

@@ -22,11 +22,11 @@ from bench.processes import (
 from bench.results import Result
 from bench.seeding import seed
 from postroom import config, ids
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.connections import CONNECTING, IMAP, Connection
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests.ports import free_port
 
 MAILBOXES = 1_000

@@ -15,13 +15,13 @@ from bench.results import Result, at_most
 from postroom import config
 from postroom.accounts import accounts
 from postroom.accounts.scope import Scope
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, message_search
 from postroom.storage.database import Database, Tx
+from postroom.storage.opening import open_database
 from postroom_mail.search.query import parse
 from tests.postgres_engine import running_postgres
 

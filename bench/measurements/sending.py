@@ -25,7 +25,6 @@ from postroom import config
 from postroom.accounts import accounts, keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.first_start import make_first_account, make_service_key
 from postroom.mailbox import inboxes
@@ -35,6 +34,7 @@ from postroom.outward.send import send_mail
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 

@@ -42,6 +42,7 @@ from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, st
 from postroom.net.allowed_target import ForbiddenTarget, check_url
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
+from postroom.net.listening import close_all, listen_on
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
 from postroom.operations.calendars.follow_feeds import start_calendars
@@ -62,15 +63,9 @@ from postroom.queue.queue_loop import Queue, run_queue
 from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.resources import Resources
 from postroom.smtp.tls import own_files
-from postroom.storage.blobs import Blobs, LocalBlobs
-from postroom.storage.data_folder import (
-    DATABASE_NAME,
-    FolderLock,
-    make_folder,
-    require_no_lost_database,
-)
-from postroom.storage.database import Database
+from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.journal import Journal
+from postroom.storage.opening import open_blobs, open_database
 from postroom.upkeep.shared_blob_store import keep_store, require_one_store
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
@@ -291,28 +286,6 @@ async def read_certificate(config: Config) -> Certificate:
         raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 
 
-async def open_database(config: Config, now: int, may_create: bool = True) -> Database:
-    """Migrates the schema to this version. Raises StorageError if there is none and it may not be made."""
-    if config.database_url:
-        from postroom.storage.engines.postgres import open_postgres
-
-        return await open_postgres(config.database_url, now, may_create)
-    from postroom.storage.engines.sqlite import open_sqlite
-
-    if may_create:
-        make_folder(config.data_dir)
-    require_no_lost_database(config.data_dir)
-    return open_sqlite(config.data_dir / DATABASE_NAME, now, may_create)
-
-
-def open_blobs(config: Config) -> Blobs:
-    if config.blob_url:
-        from postroom.storage.s3_blobs import S3Blobs
-
-        return S3Blobs(config.blob_url)
-    return LocalBlobs(config.data_dir / "blobs")
-
-
 async def save_use_regularly(door: App) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
@@ -376,8 +349,9 @@ async def deliver_signed(
 
 def listen(setting: str, endpoint: Endpoint) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
-        return socket.create_server((endpoint.host, endpoint.port), family=family, backlog=2048)
+        found = sorted(listen_on(endpoint.host, endpoint.port, 2048), key=lambda each: each.family)
+        close_all(found[1:])  # of a name with several addresses the IPv4 one
+        return found[0]
     except (OSError, UnicodeError) as error:
         raise ConfigError(setting, f"cannot listen on {endpoint}: {error}") from error
 

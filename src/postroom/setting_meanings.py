@@ -14,8 +14,13 @@ SECTIONS: dict[str, dict[str, str]] = {
             "The URL that clients use and links contain: `https://mail.example.com`. Unset: `http://` and "
             "the HTTP address."
         ),
-        "POSTROOM_HTTP": "Address of the API. Port 0 takes a free one. IPv6: `[::1]:8025`.",
-        "POSTROOM_SMTP": "Address for incoming email. For the internet: `0.0.0.0:25`.",
+        "POSTROOM_HTTP": (
+            "Address of the API. Port 0 takes a free one. IPv6: `[::1]:8025`. `[::]` takes IPv4 too, in "
+            "every setting."
+        ),
+        "POSTROOM_SMTP": (
+            "Address for incoming email. For the internet: `0.0.0.0:25`, or `[::]:25` with IPv6."
+        ),
         "POSTROOM_IMAP": (
             "Address for [mail clients](mail-programs.md) that read: `0.0.0.0:993` (TLS; other ports use "
             "STARTTLS). Unset or `off`: none."

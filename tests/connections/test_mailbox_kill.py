@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from postroom.assembly import open_database
 from postroom.resources import Tx
+from postroom.storage.opening import open_database
 from tests.conftest import api_client, settings
 from tests.connections.dovecot import PASSWORD, Dovecot, running_dovecot
 from tests.connections.test_mailboxes import USER

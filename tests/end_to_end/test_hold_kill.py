@@ -17,10 +17,10 @@ import httpx2
 from postroom.accounts import accounts, keys
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.end_to_end.test_send_kill import (

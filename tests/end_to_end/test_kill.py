@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx2
 
 from postroom.accounts import accounts, keys
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.limits import INBOXES_PER_DAY, KEYS_OF_AN_INBOX
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.end_to_end.process import Running, serving_process
 from tests.plain_transport import http_client

@@ -16,11 +16,11 @@ import httpx2
 import msgspec
 import pytest
 
-from postroom.assembly import open_database
 from postroom.inward.journal import positions
 from postroom.mailbox import documents
 from postroom.resources import Tx
 from postroom.storage.blobs import LocalBlobs
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.doubles import START
 from tests.end_to_end.process import TOKEN, Running, command_of, serving_process, workers_of

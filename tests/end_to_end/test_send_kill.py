@@ -20,11 +20,11 @@ import httpx2
 import pytest
 
 from postroom.accounts import accounts, keys
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.storage import group_commit
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests import warm_start
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer

@@ -14,12 +14,13 @@ import pytest
 
 from tests import mail_world
 from tests.end_to_end.test_postfix import open_folder
-from tests.mail_world import CA_PORT, FAR, HOST, KEY, OUTSIDE, World
+from tests.mail_world import CA_PORT, FAR, HOST, KEY, OUTSIDE, OWN, OWN_IPV6, World
 from tests.programs import path_of
 from tests.waiting import wait_until
 
 OWNER = f"ops@{OUTSIDE}"
 INBOX = f"agent@{HOST}"
+RECORDS = [f"DNS {kind} {HOST}" for kind in ("A", "AAAA", "MX")]
 NEEDS = ("root", "network namespaces", "knotd", "pebble", "postfix", "setpriv")
 
 
@@ -70,6 +71,7 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
     assert "refused" in found["port 25 out"]["detail"]
     assert "relay" in found["port 25 out"]["nextStep"]
     assert found[f"DNS A {HOST}"]["nextStep"] == f"Set: {HOST}. 3600 IN A 45.0.0.25"
+    assert found[f"DNS AAAA {HOST}"]["nextStep"] == f"Set: {HOST}. 3600 IN AAAA 2a0e:45::25"
     assert "not started" in found["server"]["detail"]  # an order of a certificate would only fail
     assert "certificate" not in found
     assert str(settings_file(world)) in changed
@@ -81,8 +83,9 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
         took = time.monotonic() - started
         assert not_passed(found) == [], log_of(world)
         assert code == 0
-        assert {"API key", "owner", "inbox", "test email", f"DNS A {HOST}", f"DNS MX {HOST}"} <= set(changed)
+        assert {"API key", "owner", "inbox", "test email", *RECORDS} <= set(changed)
         assert found["test letter"]["detail"].startswith("delivered")
+        assert all(each in found["reverse name"]["detail"] for each in (OWN, OWN_IPV6))
         print(f"from a bare machine to green: {took:.1f} s")
         letters = wait_until(
             lambda: held if len(held := world.held()) == 2 else None
@@ -93,20 +96,27 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
         serving = shlex.split(found["service"]["nextStep"].removeprefix("Start it: "))
         with world.running(world.near, *serving, SSL_CERT_FILE=str(world.trusted)):
             for port in (25, 80, 443, 465, 587, 993):
-                world.wait_for_port(port, mail_world.OWN)
+                for address in (OWN, OWN_IPV6):
+                    world.wait_for_port(port, address)
             code, found, changed = set_up(world)
             assert (code, changed, not_passed(found)) == (0, [], [])
             assert "this server has them" in found["ports"]["detail"]
             assert "service" not in found
             assert len(world.held()) == len(letters)
-            assert_an_email_comes_in(world)
+            assert_emails_come_in(world)
 
 
-def assert_an_email_comes_in(world: World) -> None:
-    world.send(INBOX, f"From: ann@{OUTSIDE}\nTo: {INBOX}\nSubject: Hello\nMessage-ID: <1@x>\n\nhi\n")
-    listing = [sys.executable, "-m", "postroom", "threads", "list", "--inbox-id", INBOX, "--json"]
-    home = str(world.folder / "home")
-    wait_until(lambda: "Hello" in world.run(*listing, HOME=home).stdout, "no email came in")
+def assert_emails_come_in(world: World) -> None:
+    """By IPv4 and by IPv6, each with the address of its sender, which SPF allows."""
+    known = "--unread"
+    for number, address in enumerate((OWN, OWN_IPV6)):
+        content = f"From: ann@{OUTSIDE}\nTo: {INBOX}\nSubject: Hello\nMessage-ID: <{number}@x>\n\nhi\n"
+        world.send(INBOX, content, address)
+        waiting = [sys.executable, "-m", "postroom", "wait", "--inbox-id", INBOX, known, "--json"]
+        done = world.run(*waiting, HOME=str(world.folder / "home"))
+        message = json.loads(done.stdout)
+        assert (message["subject"], message["auth"]["spf"]) == ("Hello", "pass"), message
+        known = f"--after={message['id']}"
 
 
 def log_of(world: World) -> str:

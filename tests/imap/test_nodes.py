@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from postroom.assembly import open_database
 from postroom.config import Endpoint
 from postroom.imap.server import ImapServer
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
+from postroom.storage.opening import open_database
 from postroom_mail.files.extraction import Extraction
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from postroom.assembly import open_database
 from postroom.mailbox import related
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail

@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from postroom.assembly import open_database
 from postroom.errors import Unavailable
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Database, Tx
+from postroom.storage.opening import open_database
 from postroom_mail.search.query import parse
 from tests import memory_folder
 from tests.conftest import settings

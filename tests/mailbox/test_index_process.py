@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from postroom.assembly import open_database
 from postroom.config import Config
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import index_process, index_upkeep, indexing, keep_indexed
@@ -21,6 +20,7 @@ from postroom.storage.blobs import LocalBlobs
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.end_to_end.process import command_of

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.accounts.scope import Scope
-from postroom.assembly import open_database
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -21,6 +20,7 @@ from postroom.mailbox.search.indexing import IndexStep
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import sqlite_index
+from postroom.storage.opening import open_database
 from postroom.upkeep import deletion
 from postroom_mail.search import tokens
 from postroom_mail.search.query import parse

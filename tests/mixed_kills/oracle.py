@@ -9,12 +9,12 @@ from typing import Any
 import httpx2
 import msgspec
 
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.inward.journal import positions
 from postroom.mailbox import documents
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests.api.endpoint import Endpoint
 from tests.conftest import settings
 from tests.couriers.smtp_peer import SmtpPeer

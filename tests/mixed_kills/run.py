@@ -5,9 +5,9 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from tests import warm_start
 from tests.api.endpoint import running_endpoint
 from tests.conftest import settings

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from postroom.accounts import accounts, audit, audit_chain, signing_keys
 from postroom.accounts.actors import KEY, Actor
 from postroom.accounts.scope import Scope
-from postroom.assembly import open_database
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.storage.database import Database, Tx
+from postroom.storage.opening import open_database
 from postroom.upkeep import keep_evidence
 from postroom.upkeep.verification.audit_files import AuditLog
 from tests import warm_start

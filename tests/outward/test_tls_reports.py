@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 
 from postroom.accounts import accounts, dkim_keys
-from postroom.assembly import open_database
 from postroom.clock import DAY, HOUR
 from postroom.couriers.outbound_routing import CapturingCourier
 from postroom.couriers.webhook import HttpCourier
@@ -24,6 +23,7 @@ from postroom.queue.recording import Recorder
 from postroom.queue.tls_sessions import MOST_OF_A_DAY, TlsPolicyKept, TlsSession
 from postroom.storage.database import Database, Tx
 from postroom.storage.journal import Journal
+from postroom.storage.opening import open_database
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.reports.domain_report import find_report
 from postroom_mail.reports.tls_report import TlsReport

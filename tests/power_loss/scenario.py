@@ -12,7 +12,6 @@ from typing import cast
 
 from postroom import config as configuration
 from postroom.accounts import keys
-from postroom.assembly import open_blobs, open_database
 from postroom.commands import backups
 from postroom.inward.journal import positions
 from postroom.inward.journal.running import running_journal
@@ -27,6 +26,7 @@ from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.journal import Journal
+from postroom.storage.opening import open_blobs, open_database
 from postroom.transfer import backup_file
 from postroom.upkeep import shared_blob_store
 from postroom_mail.mime.address import Address

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import postroom
-from postroom.assembly import open_database
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.engines.sqlite import SqliteSession, connect
@@ -19,6 +18,7 @@ from postroom.storage.migrate import (
     current_version,
     migrate,
 )
+from postroom.storage.opening import open_database
 from postroom.storage.write_jobs import WriteSession
 from tests.conftest import new_postgres_database, settings
 from tests.doubles import START

@@ -11,7 +11,6 @@ from typing import cast
 
 import psycopg
 
-from postroom.assembly import open_database
 from postroom.errors import Unavailable
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
@@ -19,6 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
+from postroom.storage.opening import open_database
 from postroom.upkeep.verification import verify
 from tests import memory_folder
 from tests.conftest import settings

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from postroom.accounts import accounts
-from postroom.assembly import open_database
 from postroom.errors import Unavailable
 from postroom.storage.database import Database, StorageError, Tx
+from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.doubles import START
 from tests.waiting import until

@@ -14,12 +14,13 @@ import httpx2
 import pytest
 
 from postroom.__main__ import main
-from postroom.assembly import open_blobs, serving
+from postroom.assembly import serving
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
 from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
+from postroom.storage.opening import open_blobs
 from postroom.storage.s3_blobs import S3Blobs
 from postroom.transfer import backup_file
 from postroom.upkeep import orphans, shared_blob_store

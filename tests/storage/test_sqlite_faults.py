@@ -11,12 +11,13 @@ import pytest
 from postroom import config as configuration
 from postroom.accounts import accounts
 from postroom.accounts.accounts import Account
-from postroom.assembly import open_database, serving
+from postroom.assembly import serving
 from postroom.errors import Unavailable
 from postroom.processes import process_metrics
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.engines.sqlite import SqliteDatabase, open_sqlite
+from postroom.storage.opening import open_database
 from postroom.upkeep.integrity import check_integrity
 from postroom.web.readiness import Readiness
 from tests.conftest import running_server, settings, signing_key

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from postroom.assembly import open_database
 from postroom.clock import DAY
 from postroom.net.dns import Resolver
 from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
+from postroom.storage.opening import open_database
 from postroom.upkeep import upkeep_loop
 from postroom.upkeep.upkeep_loop import FEWEST_ROWS, MOST_ROWS, STEP_SECONDS, Steps, run_upkeep
 from tests.conftest import Server, settings

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable
 
 from postroom import log
 from postroom.certificates import certificates
+from postroom.net.listening import listen_on
 from postroom.resources import Resources
 
 MAX_CONNECTIONS = 100
+BACKLOG = 100
 REQUEST_SECONDS = 10.0
 MAX_HEAD_BYTES = 8 * 1024
 PATH = re.compile(rb"/\.well-known/acme-challenge/([A-Za-z0-9_-]{1,256})")
@@ -21,20 +23,23 @@ class ChallengeServer:
     def __init__(self, answer: FindAnswer, base_url: str) -> None:
         self._answer, self._base_url = answer, base_url
         self._open = 0
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     async def start(self, host: str, port: int) -> None:
         """Raises OSError if the port cannot be used."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=MAX_HEAD_BYTES)
+        self._servers = [
+            await asyncio.start_server(self._serve, sock=each, limit=MAX_HEAD_BYTES)
+            for each in listen_on(host, port, BACKLOG)
+        ]
 
     @property
     def port(self) -> int:
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
+        assert self._servers
+        return int(self._servers[0].sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        for each in self._servers:
+            each.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1

@@ -90,11 +90,11 @@ def restore(file: Archive, as_json: Json = None) -> None:
 
 
 def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
-    from postroom.assembly import open_blobs
     from postroom.clock import SystemClock
     from postroom.storage.database import StorageError
     from postroom.storage.database_copy import make_schema
     from postroom.storage.migrate import FIRST, all_migrations
+    from postroom.storage.opening import open_blobs
     from postroom.transfer import backup_file
     from postroom.transfer.move_server import drop_unfinished
 

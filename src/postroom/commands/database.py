@@ -53,8 +53,8 @@ def _carry_out(
 def with_database(
     work: "Callable[[Database, Config], Awaitable[T]]", of: Config | None = None, may_create: bool = False
 ) -> T:
-    from postroom.assembly import open_database
     from postroom.clock import SystemClock
+    from postroom.storage.opening import open_database
 
     async def main() -> T:
         config = of or load(os.environ)

@@ -25,7 +25,10 @@ Dns = Annotated[str, typer.Option(help="DNS provider, as POSTROOM_DNS; show: onl
 RelayUrl = Annotated[
     str, typer.Option("--relay", metavar="URL", help="Send through it, as POSTROOM_OUTBOUND.")
 ]
-Address = Annotated[str, typer.Option(metavar="IP", help="Public address, if this machine is behind a NAT.")]
+Address = Annotated[
+    list[str],
+    typer.Option(metavar="IP", help="Public address, IPv4 or IPv6, if this machine is behind a NAT."),
+]
 UserName = Annotated[str, typer.Option("--user", help="System user of the service.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Data folder.")]
 UnitFile = Annotated[Path, typer.Option("--unit", help="Unit file of systemd.")]
@@ -42,7 +45,7 @@ def setup(
     acme: Acme = "",
     dns: Dns = "",
     relay: RelayUrl = "",
-    address: Address = "",
+    address: Address = [],  # noqa: B006 (typer makes a new one)
     user: UserName = "postroom",
     data_dir: DataDir = Path("/var/lib/postroom"),
     unit: UnitFile = UNIT,

@@ -3,10 +3,11 @@
 import asyncio
 import json
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import typer
+from msgspec.structs import replace
 
 from postroom.certificates.wanted import is_public_name
 from postroom.commands.setup_mail import FirstMail
@@ -19,6 +20,7 @@ from postroom.dns_providers.choose import open_provider
 from postroom.dns_providers.zone import DnsProviderError
 from postroom.host_setup import questions, reach, records, settings_file
 from postroom.host_setup.questions import SetupOptions
+from postroom.host_setup.reach import HostAddresses
 from postroom.host_setup.records import SetRecordOutcome, WantedRecord
 from postroom.host_setup.settings_file import Host
 from postroom.host_setup.systemd import Service, SetupFailed, is_hidden
@@ -28,7 +30,7 @@ from postroom_client.cli.doctor_checks import Finding
 from postroom_client.errors import PostroomError
 
 T = TypeVar("T")
-NEEDED = ("A", "MX")  # without these and the DKIM key no email comes, or none is believed
+NEEDED = ("A", "AAAA", "MX")  # without these and the DKIM key no email comes, or none is believed
 PROVIDER_SECONDS = 30
 SET_THIS = "Set: "  # before a line for a zone file
 VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
@@ -36,10 +38,11 @@ VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
 class SetupSteps:
     def __init__(
-        self, service: Service, told: SetupOptions, inbox: str, address: str, replaces: bool
+        self, service: Service, told: SetupOptions, inbox: str, addresses: Sequence[str], replaces: bool
     ) -> None:
         self._service, self._told = service, told
-        self._inbox, self._address, self._replaces = inbox, address, replaces
+        self._inbox, self._given, self._replaces = inbox, addresses, replaces
+        self._addresses = HostAddresses()
         self._server: SetupServer | None = None
         self.findings: list[Finding] = []
         self.changed: list[str] = []
@@ -49,12 +52,14 @@ class SetupSteps:
             raise SetupFailed(f"'{self._told.host}' is no public name. Use one like mail.example.com.")
         there = {} if self._service.settings is None else settings_file.read(self._service.settings)
         host = questions.ask_all(self._told, {**there, **os.environ}, self._ask, str(self._service.data_dir))
+        self._addresses = reach.to_addresses(self._given)
+        host = replace(host, has_ipv6=bool(self._addresses.ipv6 or reach.own_public_ipv6()))
         host, may_send = self._find_way_out(host)
         config = self._write_settings(host, there)
         self._server = SetupServer(self._service, config)
         is_running = self._require_ports(config)
         self._prepare_service(is_running)
-        self._look_up_address(config)
+        self._look_up_addresses(config)
         if not self._set_records(config):
             return
         self._start()
@@ -96,7 +101,7 @@ class SetupSteps:
         relay = questions.ask_relay(self._ask) if self._told.asks else ""
         if relay:
             self.note("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
-            return replace_relay(host, relay), True
+            return replace(host, relay=relay), True
         self.fail("port 25 out", f"closed: {reason}", f"{questions.RELAYS} Then: --relay URL.")
         return host, False
 
@@ -149,11 +154,16 @@ class SetupSteps:
         if not is_running:
             service.run("migrate", "--create")
 
-    def _look_up_address(self, config: Config) -> None:
-        if not self._address:
-            self._address = run(with_resolver(lambda each: reach.find_address(each, config.domain)))
-        if self._address:
-            self.note("address", "pass", self._address)
+    def _look_up_addresses(self, config: Config) -> None:
+        found = run(with_resolver(lambda each: reach.find_addresses(each, config.domain)))
+        ipv4, ipv6 = self._addresses.ipv4 or found.ipv4, self._addresses.ipv6 or found.ipv6
+        if ipv6 and not reach.takes_ipv6(config):
+            step = f"Set POSTROOM_SMTP=[::]:{config.smtp.port}, the other addresses too, and run this again."
+            self.note("IPv6", "warn", f"{ipv6} is not used: the server listens on IPv4 alone", step)
+            ipv6 = ""
+        self._addresses = HostAddresses(ipv4, ipv6)
+        if ipv4:
+            self.note("address", "pass", ", ".join(self._addresses.all))
         else:
             self.fail("address", "This machine has no public IPv4 address.", "Give it with --address.")
 
@@ -161,7 +171,7 @@ class SetupSteps:
         """Return False if the host has no address yet: an order of a certificate would only fail."""
         shown = json.loads(self._service.run("domains", "get", "--json"))["data"]
         own = next(each for each in shown if each["domain"] == config.domain)
-        wanted = records.wanted_records(config, self._address, own["records"])
+        wanted = records.wanted_records(config, self._addresses, own["records"])
         outcomes = run(set_at_provider(config, wanted, self._replaces)) if config.dns_provider else []
         self.changed += [
             f"DNS {each.record.type} {each.record.name}" for each in outcomes if each.state == "set"
@@ -171,11 +181,19 @@ class SetupSteps:
         looked_for = [each for each in wanted if each not in left]
         missing = run(find_missing(looked_for, is_waited_for=bool(outcomes)))
         self._note_records(len(wanted), refused, missing)
-        if self._address and not any(each.type == "A" for each in (*left, *missing)):
+        self._note_stray_addresses(config)
+        if self._addresses.ipv4 and not any(each.type == "A" for each in (*left, *missing)):
             return True
         step = "Set the records and run the same command again."
         self.fail("server", f"not started: {config.domain} does not lead to this machine yet", step)
         return False
+
+    def _note_stray_addresses(self, config: Config) -> None:
+        """An AAAA record of another machine: clients try it first, and get no certificate or no answer."""
+        shown = run(with_resolver(lambda each: reach.find_ipv6(each, config.domain)))
+        if stray := [each for each in shown if each != self._addresses.ipv6]:
+            step = f"Remove the AAAA record of {config.domain}, or give the address with --address."
+            self.note("IPv6 in the DNS", "warn", f"{', '.join(stray)} is not this machine", step)
 
     def _note_records(
         self, wanted: int, refused: list[SetRecordOutcome], missing: list[WantedRecord]
@@ -202,7 +220,7 @@ class SetupSteps:
             self.note("service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}")
 
     def _check_reach(self, config: Config) -> None:
-        addresses = (self._address,) if self._address else ()
+        addresses = self._addresses.all
         reverse = run(with_resolver(lambda r: server_checks.check_reverse_names(r, config.domain, addresses)))
         incoming = run(server_checks.check_port_in(config.domain, addresses))
         for each in (reverse, incoming):
@@ -269,9 +287,3 @@ async def set_at_provider(
 def to_finding(check: HealthCheck) -> Finding:
     verdict: Any = VERDICTS[check.state]
     return Finding(check.name, verdict, check.found or check.state, "" if verdict == "pass" else check.why)
-
-
-def replace_relay(host: Host, relay: str) -> Host:
-    from msgspec.structs import replace
-
-    return replace(host, relay=relay)

@@ -227,10 +227,10 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | Non
     async def opened(db: "Database", config: Config) -> T:
         import asyncio
 
-        from postroom.assembly import open_blobs
         from postroom.clock import SystemClock
         from postroom.net.dns import Resolver
         from postroom.resources import Resources
+        from postroom.storage.opening import open_blobs
 
         resolver = Resolver()
         try:

@@ -10,6 +10,7 @@ from postroom.config import Config
 from postroom.deliverability.check_domain import own_policy
 from postroom.deliverability.findings import zone_line
 from postroom.dns_providers.zone import DnsProvider, DnsProviderError, from_text
+from postroom.host_setup.reach import HostAddresses
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom_mail.authentication import mta_sts
 
@@ -35,12 +36,14 @@ class SetRecordOutcome(Struct, frozen=True):
 
 
 def wanted_records(
-    config: Config, address: str, of_domain: Sequence[Mapping[str, Any]]
+    config: Config, addresses: HostAddresses, of_domain: Sequence[Mapping[str, Any]]
 ) -> list[WantedRecord]:
     """`of_domain` are the records of `postroom domains get`. A relay has an SPF record of its own."""
     host = config.domain
     policy = mta_sts.write_record(own_policy(config))
-    records = [WantedRecord(host, "A", address)] if address else []
+    records = [WantedRecord(host, "A", addresses.ipv4)] if addresses.ipv4 else []
+    if addresses.ipv6:
+        records.append(WantedRecord(host, "AAAA", addresses.ipv6))
     records += [
         WantedRecord(each["name"], each["type"], each["value"])
         for each in of_domain
@@ -130,4 +133,6 @@ async def _read(record: WantedRecord, resolver: Resolver) -> Sequence[str]:
         return [f"{preference} {host}." for preference, host in await resolver.mx(record.name)]
     if record.type == "CNAME":
         return [f"{await resolver.canonical(record.name)}."]
+    if record.type == "AAAA":
+        return await resolver.ipv6(record.name)
     return await resolver.ipv4(record.name)

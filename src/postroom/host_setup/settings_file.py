@@ -13,6 +13,8 @@ from postroom.config import SETTINGS, SETTINGS_FILE, ConfigError, read_settings_
 HEADER = "# Settings of Postroom, written by `postroom setup`. Lines that you change or add are kept."
 PLAIN = re.compile(r"[!#-&(-\[\]-~]*")  # needs no quotes, for systemd as for us
 QUOTABLE = re.compile(r"[ !#-\[\]-~]*")
+EVERY_IPV4 = "0.0.0.0"  # noqa: S104
+EVERYWHERE = "[::]"  # takes IPv4 too
 FILE_MODE = 0o640  # it holds secrets, and its group is the service's
 
 
@@ -26,22 +28,24 @@ class Host(Struct, frozen=True):
     dns: str = ""
     dns_token: str = ""
     relay: str = ""  # POSTROOM_OUTBOUND; "" sends directly
+    has_ipv6: bool = False
 
 
 def settings_of(host: Host) -> dict[str, str]:
     """Return the settings of a host on the internet, without those that this version does not know."""
     has_certificate = host.acme != "off"
+    everywhere = EVERYWHERE if host.has_ipv6 else EVERY_IPV4
     wanted = {
         "POSTROOM_DATA_DIR": host.data_dir,
         "POSTROOM_DOMAIN": host.name,
         "POSTROOM_BASE_URL": f"https://{host.name}",
-        "POSTROOM_HTTP": "0.0.0.0:443" if has_certificate else "127.0.0.1:8025",
-        "POSTROOM_SMTP": "0.0.0.0:25",
-        "POSTROOM_IMAP": "0.0.0.0:993",
-        "POSTROOM_SUBMISSION": "0.0.0.0:465,0.0.0.0:587",
+        "POSTROOM_HTTP": f"{everywhere}:443" if has_certificate else "127.0.0.1:8025",
+        "POSTROOM_SMTP": f"{everywhere}:25",
+        "POSTROOM_IMAP": f"{everywhere}:993",
+        "POSTROOM_SUBMISSION": f"{everywhere}:465,{everywhere}:587",
         "POSTROOM_ACME": host.acme,
         "POSTROOM_ACME_EMAIL": host.owner,
-        "POSTROOM_ACME_HTTP": "0.0.0.0:80" if has_certificate else "off",
+        "POSTROOM_ACME_HTTP": f"{everywhere}:80" if has_certificate else "off",
         "POSTROOM_OUTBOUND": host.relay or "mx",
         "POSTROOM_DNS": host.dns,
         "POSTROOM_DNS_TOKEN": host.dns_token,

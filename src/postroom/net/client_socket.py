@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from typing import cast
 
+from postroom.net.listening import peer_of
 from postroom.net.relay import is_loopback
 from postroom.net.tls_start import start_tls
 
@@ -27,7 +28,7 @@ class ClientSocket:
     def made(self, transport: asyncio.BaseTransport, proxied_address: str | None) -> None:
         self._use(transport)
         peer = transport.get_extra_info("peername")
-        self.peer = proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
+        self.peer = proxied_address or peer_of(peer)
 
     def lost(self) -> None:
         self._transport = None

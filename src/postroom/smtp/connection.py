@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from postroom import ids, log
 from postroom.errors import Unavailable
+from postroom.net.listening import peer_of
 from postroom.net.spool import IncomingMail, SpooledContent
 from postroom.smtp.backend import (
     MailIntake,
@@ -90,7 +91,7 @@ class SmtpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._peer = self._proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
+        self._peer = self._proxied_address or peer_of(peer)
         admission = self._context.connections.admit(self, self._peer)
         if isinstance(admission, Awaitable):
             self._start(self._await_admission(admission))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from postroom import log
+from postroom.net.listening import listen_on
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 from postroom.smtp.backend import MailIntake, RecipientDirectory
@@ -60,9 +61,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> None:
         """Listens on a port of its own."""
-        loop = asyncio.get_running_loop()
-        self._listeners = [await loop.create_server(self._connection, host, port, backlog=_BACKLOG)]
-        self._begin(loop)
+        await self.start_on(listen_on(host, port, _BACKLOG))
 
     async def start_on(self, sockets: Sequence[socket.socket]) -> None:
         """Listens on sockets that are already bound."""

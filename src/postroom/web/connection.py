@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from postroom import ids, log
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge, Unavailable
+from postroom.net.listening import peer_of
 from postroom.net.proxies import Proxies
 from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.streams.websocket import StreamProtocol
@@ -46,6 +47,8 @@ class BoundedConnection(HttpToolsProtocol):
         super().connection_made(cast(asyncio.Transport, transport))
         if self._proxied_address is not None:
             self.client = self._proxied_address, UNKNOWN_PORT
+        elif self.client is not None:
+            self.client = peer_of(self.client), self.client[1]
         self._received_at = self.loop.time()
         self._head_bytes = 0
         self._unsent_bytes = 0

@@ -16,6 +16,7 @@ from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.inward.refusals import Refusals
 from postroom.net.certificate import CertificateFiles
+from postroom.net.listening import close_all, listen_on
 from postroom.processes import descriptors
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
 from postroom.resources import Resources
@@ -297,7 +298,7 @@ def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
         port = endpoint.port
         shares: list[list[socket.socket]] = []
         for _ in range(workers):
-            shares.append(bind(endpoint.host, port))
+            shares.append(listen_on(endpoint.host, port, BACKLOG, is_shared=True))
             port = shares[0][0].getsockname()[1]
         return shares
     except (OSError, UnicodeError) as error:
@@ -306,20 +307,4 @@ def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
 
 def require_free(endpoint: Endpoint) -> None:
     """Sockets with SO_REUSEPORT would silently join those of another server."""
-    family, address = addresses(endpoint.host, endpoint.port)[0]
-    socket.create_server(address, family=family).close()
-
-
-def bind(host: str, port: int) -> list[socket.socket]:
-    """One for each address of the host, all on the same port, also if the system chose it."""
-    bound: list[socket.socket] = []
-    for family, address in addresses(host, port):
-        chosen = port or (bound[0].getsockname()[1] if bound else 0)
-        where = (address[0], chosen, *address[2:])
-        bound.append(socket.create_server(where, family=family, backlog=BACKLOG, reuse_port=True))
-    return bound
-
-
-def addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))  # type: ignore[misc]
+    close_all(listen_on(endpoint.host, endpoint.port, BACKLOG))

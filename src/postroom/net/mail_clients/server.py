@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from postroom import log
 from postroom.config import ConfigError, Endpoint
+from postroom.net.listening import listen_on
 from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
@@ -34,7 +35,7 @@ class ProgramServer(ABC):
         self._connect = connect
         # The server speaks first: without a header, a proxy looks like a client that waits for the greeting.
         self._proxy_protocol = ProxyProtocol(proxies, requires_header=True)
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
 
     @abstractmethod
     async def _find_allowed(self, asked: list[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -43,20 +44,20 @@ class ProgramServer(ABC):
     @property
     def port(self) -> int:
         """The port in use, also if the system chose it."""
-        assert self._listener is not None, "the server is not started"
-        port: int = self._listener.sockets[0].getsockname()[1]
+        assert self._listeners, "the server is not started"
+        port: int = self._listeners[0].sockets[0].getsockname()[1]
         return port
 
     async def start(self, endpoint: Endpoint) -> None:
         self._shared.spool_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         loop = asyncio.get_running_loop()
         try:
-            self._listener = await loop.create_server(
-                lambda: self._proxy_protocol.protocol(self._connect),
-                endpoint.host,
-                endpoint.port,
-                backlog=BACKLOG,
-            )
+            self._listeners = [
+                await loop.create_server(
+                    lambda: self._proxy_protocol.protocol(self._connect), sock=each, backlog=BACKLOG
+                )
+                for each in listen_on(endpoint.host, endpoint.port, BACKLOG)
+            ]
         except OSError as error:
             raise ConfigError(self.setting, f"cannot listen on {endpoint}: {error.strerror}") from error
 
@@ -95,9 +96,10 @@ class ProgramServer(ABC):
 
     async def stop(self) -> None:
         """Ends every session with a message; requests under way get their answer first."""
-        if self._listener is None:
+        if not self._listeners:
             return
-        self._listener.close()
+        for each in self._listeners:
+            each.close()
         self._proxy_protocol.close()
         admissions, tasks = self._shared.admissions, self._shared.tasks
         admissions.is_closed = True
