@@ -11,7 +11,16 @@ from tools.generate.frameworks import FRAMEWORKS
 
 GENERATED = {
     f"docs/{name}.md"
-    for name in ("reference", "decisions", "events", "mcp-tools", "metrics", "settings", "signal-rules")
+    for name in (
+        "reference",
+        "decisions",
+        "events",
+        "accuracy",
+        "mcp-tools",
+        "metrics",
+        "settings",
+        "signal-rules",
+    )
 } | {f"docs/{name}.md" for name in FRAMEWORKS}
 OTHERS = [
     "README.md",

@@ -1,4 +1,7 @@
-"""How well mail is understood, in figures: `python -m tests.mail.figures [part …]`, by the samples here."""
+"""How well mail is understood, in figures: `python -m tests.mail.figures [part …]`, by the samples here.
+
+The docstring of each part introduces it in docs/accuracy.md.
+"""
 
 import functools
 import sys
@@ -38,7 +41,7 @@ def part(found: int, of: int) -> str:
 
 
 def suppressions() -> Iterator[str]:
-    """Whom a refusal suppresses at once: nobody for a fault of the sender, all that do not exist."""
+    """Refusals and bounces, in the words of real servers: which addresses they suppress."""
     judged = [(fault_of(*reason), Fault.RECIPIENT) for reason in OF_THE_ADDRESS]
     judged += [(fault_of(*reason), Fault.OTHER) for reason in (*OF_ANOTHER_KIND, *OF_THE_SENDER)]
     judged += [(fault_of(*reason), Fault.UNCLEAR) for reason in UNCLEAR]
@@ -61,7 +64,7 @@ def suppressions() -> Iterator[str]:
 
 
 def codes_found() -> Iterator[str]:
-    """Letters of products by language, and ordinary mail."""
+    """One-time codes in the emails of products, and numbers in ordinary email that are none."""
     letters = [each for found in code_samples.LETTERS.values() for each in found]
     found = sum(codes(text) == (code,) for text, code in letters)
     yield f"letters of {len(code_samples.LETTERS)} languages: {part(found, len(letters))}"
@@ -82,7 +85,7 @@ def taken_for_codes() -> tuple[list[tuple[str, Sequence[str]]], int]:
 
 
 def kinds() -> Iterator[str]:
-    """Mails of ten kinds whose header fields say nothing."""
+    """Personal, automated, marketing or bounce: emails of ten kinds whose header fields say nothing."""
     judged = [(sample, kind_of(sample)) for sample in kind_samples.read_all()]
     for is_held_out in (False, True):
         half = [
@@ -102,7 +105,7 @@ def arrived(raw: bytes) -> Arrival:
 
 
 def signals() -> Iterator[str]:
-    """Attacks by kind, those that were kept from tuning apart, and harmless mail."""
+    """Attacks by kind, and harmless email. `suspicious` includes `malicious`. One person wrote them."""
     attacks, blind = signal_samples.attacks(), signal_samples.blind_attacks()
     unlike = signal_samples.attacks_in_other_words()
     yield f"attacks, looked at: {verdicts([each for each in attacks if not each.is_held_out])}"
@@ -121,7 +124,7 @@ def signals() -> Iterator[str]:
 
 
 def replies() -> Iterator[str]:
-    """New words above, between and behind what is quoted, by the samples of 30 languages."""
+    """The new words above, between and behind what is quoted, in 30 languages."""
     new = "Yes, please."
     quoted = [(f"{new}\n\n{head}\n\n> old\n>> oldest\n", new) for head in test_reply.ALL_HEADS]
     quoted += [(f"{new}\n\n{head}\nold text\n", new) for head in test_reply.ALL_HEADS]
@@ -137,20 +140,20 @@ def replies() -> Iterator[str]:
 
 
 def calendars() -> Iterator[str]:
-    """Files as programs write them: who answered what, which occurrence, and when it is."""
+    """Calendar files as programs write them: answers, single occurrences, zones by Windows and old names."""
     right = sum(not sample.wrong() for sample in calendar_samples.SAMPLES)
     yield f"calendar files: {part(right, len(calendar_samples.SAMPLES))} right"
 
 
 def threads() -> Iterator[str]:
-    """Conversations in pieces: threads told directly, and by following them to the end."""
+    """Conversations that arrived in pieces: related threads named directly, and followed to the end."""
     found = recall(seed=20261117)
     yield f"threads of one conversation, told directly: {part(found.direct, found.pairs)}"
     yield f"threads of one conversation, followed to the end: {part(found.followed, found.pairs)}"
 
 
 def files() -> Iterator[str]:
-    """All words of a file in the order of reading, or the reason why there are none."""
+    """All words of a file in reading order. Missed: Japanese text that does not name its encoding."""
     right = sum(sample.is_right() for sample in file_samples.SAMPLES)
     yield f"files: {part(right, len(file_samples.SAMPLES))} right"
 

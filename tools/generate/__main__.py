@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.generate import (
+    accuracy,
     decisions,
     description,
     events,
@@ -41,6 +42,7 @@ FILES: dict[str, Callable[[Description], str]] = {
     "docs/mcp-tools.md": mcp_tools.mcp_tools,
     "docs/settings.md": settings.settings,
     "docs/metrics.md": metrics.metrics,
+    "docs/accuracy.md": accuracy.accuracy,
     "docs/signal-rules.md": signal_rules.signal_rules,
     **{f"docs/{name}.md": frameworks.page(name) for name in frameworks.FRAMEWORKS},
     f"{TYPESCRIPT}/types.ts": typescript.types,
