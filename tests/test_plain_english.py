@@ -16,6 +16,7 @@ GENERATED = {
         "decisions",
         "events",
         "accuracy",
+        "log-lines",
         "mcp-tools",
         "metrics",
         "settings",

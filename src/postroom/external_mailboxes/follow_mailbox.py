@@ -174,7 +174,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
     """Durable on return. An email in a loop is left there, and so is a letter of this server to a person."""
     resources = follower.resources
     if await resources.db.read(own_letters.is_own, own_letters.find_marks(raw)):
-        log.get().info("a letter of this server was left", connection=connection.id, uid=uid)
+        log.get().info("an email of this server was left", connection=connection.id, uid=uid)
         return False
     named = await pools.READING.run(named_addresses, raw) if connection.tagged else []
     destination = await resources.db.read(find_destination, connection, named)

@@ -67,7 +67,7 @@ def without_letters(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMai
     own = {id(each) for each in addressed if own_letters.is_own(tx, each.read.letter_marks)}
     for each in addressed:
         if id(each) in own:
-            log.get().error("a letter of this server was kept out of an inbox", inbox=each.inbox_id)
+            log.get().error("an email of this server was kept out of an inbox", inbox=each.inbox_id)
     return [each for each in addressed if id(each) not in own]
 
 

@@ -53,7 +53,7 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
             whole, *files = await asyncio.gather(*asked)
     except (ClamdAway, TimeoutError) as error:
         reason = str(error) or "no answer in time"
-        log.get().seldom("clamd is away", address=config.clamd, reason=reason)
+        log.get().seldom("clamd does not answer", address=config.clamd, reason=reason)
         resources.services.note(CLAMD, AWAY, reason, now)
         if now < accepted_at + config.clamd_wait * SECOND:
             raise Postponed from None
