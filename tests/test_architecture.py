@@ -20,6 +20,7 @@ LAYERS: list[list[str]] = [
     [
         "value_errors",
         "ids",
+        "random_bytes",
         "clock",
         "errors",
         "calendar_errors",

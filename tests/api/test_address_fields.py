@@ -1,6 +1,8 @@
 """The lists of recipients of a request: what is an entry, and what is refused before it is read."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postroom.errors import BadRequest
 from postroom.operations.sending.address_fields import (
@@ -33,6 +35,23 @@ def test_a_list_is_told_apart_at_the_commas_outside_of_quotes_and_brackets(
     given: str | list[str], expected: list[Address]
 ) -> None:
     assert list(read_addresses("to", given)) == expected
+
+
+@given(
+    st.from_regex(
+        r"[a-z1=?!#$%&'*+/^_`{|}~.-]{1,12}@[A-Za-z0-9.?=-]{1,12}\.(com|de|[a-z]{1,3})", fullmatch=True
+    )
+)
+def test_an_address_alone_is_read_as_in_a_list(written: str) -> None:
+    try:
+        expected: object = read_addresses("to", [written])
+    except BadRequest as error:
+        expected = error.message
+    try:
+        found: object = read_addresses("to", written)
+    except BadRequest as error:
+        found = error.message
+    assert found == expected
 
 
 REFUSED = (

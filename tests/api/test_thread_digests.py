@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from postroom.mailbox import thread_digests
 from postroom.storage.database import Tx
+from postroom_mail.html.text import visible
 from tests.conftest import Server
 from tests.letters import letter, letter_with_files
 
@@ -129,3 +133,13 @@ async def test_a_thread_in_trash_says_nothing_of_its_messages(server: Server) ->
     await server.resources.db.write(trash)
     shown = (await server.api.get(f"/v1/threads/{thread['id']}")).json()
     assert (shown["from"], shown["participants"], shown["preview"], shown["verdict"]) == (None, [], "", None)
+
+
+@given(
+    st.lists(
+        st.sampled_from(("a", "word ", " ", "\n", "\x07", "é", "\u200b", "x" * 90, " " * 90)), max_size=60
+    )
+)
+def test_the_preview_is_the_beginning_of_the_whole_text_in_one_line(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert thread_digests.preview(text) == " ".join(visible(text[:2_000]).split())[:200].rstrip()

@@ -23,6 +23,7 @@ from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_lis
 
 PEOPLE = 10
 PREVIEW_CHARACTERS = 200
+MOSTLY_ENOUGH_CHARACTERS = 300  # of a text, for a whole preview
 NAME_CHARACTERS = 100
 READ_CHARACTERS = 2_000  # of a text, for its preview
 READ_PEOPLE = 50  # of a message
@@ -57,6 +58,9 @@ _decoder = msgspec.json.Decoder(Digest)
 
 def preview(text: str) -> str:
     """Return the beginning of a text in one line, without invisible characters."""
+    head = text[:MOSTLY_ENOUGH_CHARACTERS]
+    if head.isascii() and len(line := " ".join(visible(head).split())) >= PREVIEW_CHARACTERS:
+        return line[:PREVIEW_CHARACTERS].rstrip()
     return " ".join(visible(text[:READ_CHARACTERS]).split())[:PREVIEW_CHARACTERS].rstrip()
 
 

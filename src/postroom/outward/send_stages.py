@@ -1,12 +1,11 @@
 """The stages of an outgoing mail: the client's order, the letter written from it, and what is stored."""
 
 import re
-import secrets
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType
 
-from postroom import limits
+from postroom import limits, random_bytes
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules.limits import SPECIFIED, AccountLimits
 from postroom.clock import DAY, from_iso
@@ -205,7 +204,7 @@ class Ready(Struct, frozen=True):
 def new_message_id(sender: str, now: int) -> str:
     """Begins with the time, so that the newest of an inbox are together in the index. The rest is random."""
     moment = max(now, 0).to_bytes(MOMENT_BYTES, "big")
-    return compose.new_message_id(sender.rpartition("@")[2], moment + secrets.token_bytes(RANDOM_BYTES))
+    return compose.new_message_id(sender.rpartition("@")[2], moment + random_bytes.SHARED.take(RANDOM_BYTES))
 
 
 def sender_of(order: Order, inbox: Inbox) -> str:

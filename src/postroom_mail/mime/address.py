@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 import idna
@@ -19,6 +20,7 @@ MAX_TOKENS_EACH = 60
 MAX_PARENTHESES = 2_000
 MAX_ADDRESS_LENGTH = 320
 MAX_NAME_LENGTH = 1_000
+RECALLED, RECALLED_LENGTH = 2_000, 200  # addresses whose form to compare is remembered
 
 # email-validator refuses these (RFC 6761, 6762, 7686); here they name local and test servers.
 _SPECIAL_USE = frozenset(("localhost", "local", "test", "invalid", "onion", "arpa"))
@@ -255,12 +257,19 @@ def split(address: str) -> tuple[str, str]:
 
 def normalize(address: str) -> str:
     """The form to compare and look up by: lower case, the domain in ASCII (xn--), no dot at its end."""
+    return (_recall_normal if len(address) <= RECALLED_LENGTH else _to_normal)(address)
+
+
+def _to_normal(address: str) -> str:
     if _PLAIN_ADDRESS.fullmatch(address):
         return address.lower()
     local, domain = split(charset.clean(address).strip())
     domain = _ascii_domain(domain.lower().rstrip("."))
     local = unicodedata.normalize("NFC", local[:MAX_ADDRESS_LENGTH].lower())
     return f"{local}@{domain}" if domain else local
+
+
+_recall_normal = lru_cache(maxsize=RECALLED)(_to_normal)  # one send asks six times for its recipient
 
 
 def _ascii_domain(domain: str) -> str:
@@ -281,7 +290,20 @@ def base_of(address: str) -> str:
 
 def mailbox_of(address: str) -> str:
     """The form under which an inbox is found: without case and tag."""
+    return (_recall_mailbox if len(address) <= RECALLED_LENGTH else _to_mailbox)(address)
+
+
+def _to_mailbox(address: str) -> str:
     return normalize(base_of(address))
+
+
+_recall_mailbox = lru_cache(maxsize=RECALLED)(_to_mailbox)
+
+
+def find_plain(written: str) -> Address | None:
+    """Return the valid address if nothing else is written and it needs no closer look."""
+    plain = _PLAIN_ADDRESS.fullmatch(written)
+    return None if plain is None else Address("", f"{plain[1]}@{plain[2].lower()}")
 
 
 def validate(address: str) -> str:

@@ -1,7 +1,6 @@
 """Undoes what hides a value in an email: encodings, entities, spaced letters, words for signs, archives."""
 
 import binascii
-import codecs
 import html
 import io
 import re
@@ -49,6 +48,10 @@ _SPELLED = {
     "**p": ("h**p",),
 }
 _DEFANGED = re.compile(r"h(?:xx|\*\*)p(s?)(?=:)", re.IGNORECASE)
+_SMALL = "abcdefghijklmnopqrstuvwxyz"
+_ROTATED = str.maketrans(
+    _SMALL + _SMALL.upper(), f"{_SMALL[13:]}{_SMALL[:13]}{_SMALL[13:].upper()}{_SMALL[:13].upper()}"
+)
 _SHORTEST_ENCODED = 12
 _SINGLES = 6  # letters or bytes that stand alone, one behind the other
 _SINGLE_LETTERS = re.compile(rb"\x01{%d,}" % _SINGLES)
@@ -81,13 +84,14 @@ def undone(text: str, words: Sequence[str], sizes: bytes, depth: int = DEPTH) ->
 
 def turned(text: str, marked: Sequence[str]) -> Iterator[str]:
     """Yield words that have marks of a value backwards and with rotated letters, and joined lines."""
-    lines = list(filter(None, map(str.strip, text.splitlines()))) if "\n" in text else []
-    ends = (line.rsplit(None, 1)[-1].rstrip("=") for line in lines)
-    starts = (line.split(None, 1)[0].lstrip(">") for line in lines[1:])
-    yield " ".join(map(str.__add__, ends, starts))
+    if "\n" in text:
+        lines = list(filter(None, map(str.strip, text.splitlines())))
+        ends = (line.rsplit(None, 1)[-1].rstrip("=") for line in lines)
+        starts = (line.split(None, 1)[0].lstrip(">") for line in lines[1:])
+        yield " ".join(map(str.__add__, ends, starts))
     some = " ".join(marked)
     yield some[::-1]
-    yield codecs.encode(some, "rot13")
+    yield some.translate(_ROTATED)
 
 
 def _decoded(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
@@ -110,7 +114,8 @@ def _decoded(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
 
 
 def _is_spelled(small: str) -> bool:
-    return any(any(map(small.__contains__, forms)) for sign, forms in _SPELLED.items() if sign in small)
+    there = [forms for sign, forms in _SPELLED.items() if sign in small]
+    return any(form in small for forms in there for form in forms) if there else False
 
 
 def _with_signs(text: str) -> str:

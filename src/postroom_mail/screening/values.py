@@ -48,9 +48,14 @@ _TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
 _SEGMENT = re.compile(r"[-_]")
 _DIGIT = re.compile(r"[0-9]")
 _NO_DIGIT = re.compile(r"[^0-9]+")
+_NO_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 _LONG_SIZE = re.compile(rb"[\x%02x-\xff]" % LONG_WORD)
 _TOKEN_SIZE = re.compile(rb"[\x%02x-\xff]" % MIN_TOKEN)
 _MARKED = re.compile(r"[0-9@]|[^\W_][.:/][\w/]")
+# A text with one letter and one digit for all, and one sign for two: what a mark looks like in it.
+_LETTERS = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalpha())
+_SHAPES = bytes.maketrans(b"123456789:" + _LETTERS, b"000000000." + b"a" * len(_LETTERS))
+_MARK_SHAPES = (b"0", b"@", b"a.a", b"a./", b"a/a", b"a//", b"a._", b"a/_")
 _TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
 _EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
@@ -104,16 +109,29 @@ def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
         plain = readable(text[:MOST_CHARACTERS])
         words = plain.split()
         sizes = sizes_of(words)
-        marked = list(filter(_MARKED.search, filterfalse(str.isalpha, words)))
+        marked = list(filter(_MARKED.search, filterfalse(str.isalpha, words))) if may_be_marked(plain) else []
+        numbers = _numbers_in(plain) if marked else []
         turns = turned(plain, marked) if marked or "\n" in plain else ()
-        _collect(found, plain, words, sizes, most)
-        for form in (*map(readable, undone(plain, words, sizes)), *turns):
+        _collect(found, plain, words, sizes, most, numbers)
+        for form in filter(None, (*map(readable, undone(plain, words, sizes)), *turns)):
             pieces = form.split()
             _collect(found, form, pieces, sizes_of(pieces), most)
             marked += filter(_DIGIT.search, filterfalse(str.isalpha, pieces))
-        for each in (*codes_of(plain, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
+        for each in (*codes_of(numbers, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
             found.setdefault(each.key, each)
     return found
+
+
+def may_be_marked(text: str) -> bool:
+    """Return whether a word of a text may have a mark of a value. Most texts of people have none."""
+    shapes = text.encode(errors="replace").translate(_SHAPES)
+    return any(map(shapes.__contains__, _MARK_SHAPES))
+
+
+def _numbers_in(text: str) -> Sequence[re.Match[str]]:
+    """Return the numbers of a text: digits with at most two signs between each. Many texts have none."""
+    digits = text.encode(errors="replace").translate(None, _NO_DIGITS)
+    return list(_NUMBER.finditer(text)) if digits else ()
 
 
 def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
@@ -130,12 +148,12 @@ def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
             yield _value(PHRASE, phrase, phrase)
 
 
-def codes_of(text: str, words: Iterable[str]) -> Iterator[Value]:
+def codes_of(numbers: Iterable[re.Match[str]], words: Iterable[str]) -> Iterator[Value]:
     """Everything that could be a one-time code: digits, also in groups, and words with a digit in them."""
-    for number in _NUMBER.finditer(text):
-        digits = _NO_DIGIT.sub("", number[0])
+    for number in numbers:
+        digits = number[0] if number[0].isdecimal() else _NO_DIGIT.sub("", number[0])
         if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
-            yield code(digits)
+            yield _value(CODE, digits, digits)
     for word in filter(_DIGIT.search, words):
         letters = word.strip(_EDGES).replace("-", "")
         if 4 <= len(letters) <= 16 and letters.isalnum():
@@ -144,7 +162,8 @@ def codes_of(text: str, words: Iterable[str]) -> Iterator[Value]:
 
 def code(written: str) -> Value:
     """Return a one-time code as a value."""
-    return _value(CODE, "".join(letter for letter in written.upper() if letter.isalnum()), written)
+    large = written.upper()
+    return _value(CODE, large if large.isalnum() else "".join(filter(str.isalnum, large)), written)
 
 
 def file(content: bytes, filename: str) -> Value:
@@ -173,23 +192,33 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else readable(text).lower().translate(TO_LATIN)
 
 
-def _collect(found: Found, text: str, words: Sequence[str], sizes: bytes, most: int = MOST_VALUES) -> None:
-    for value in _values(text, words, sizes):
+def _collect(
+    found: Found,
+    text: str,
+    words: Sequence[str],
+    sizes: bytes,
+    most: int = MOST_VALUES,
+    numbers: Sequence[re.Match[str]] | None = None,
+) -> None:
+    """`numbers` are those of the text, if they are known."""
+    for value in _values(text, words, sizes, numbers):
         if len(found) >= most:
             return
         found.setdefault(value.key, value)
 
 
-def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
+def _values(
+    text: str, words: Sequence[str], sizes: bytes, numbers: Sequence[re.Match[str]] | None
+) -> Iterator[Value]:
     if "@" in text:
         yield from _addresses(text)
     if "://" in text:
         for url in _URL.finditer(text):
             yield from _of_link(url[1])
-        text = _URL.sub(" ", text)
+        text, numbers = _URL.sub(" ", text), None
     if "." in text:
         yield from _bare_hosts(text)
-    yield from _numbers(text)
+    yield from _of_numbers(text, _numbers_in(text) if numbers is None else numbers)
     if long := [words[found.start()] for found in _TOKEN_SIZE.finditer(sizes)]:
         yield from _tokens("\n".join(long))
 
@@ -246,11 +275,12 @@ def is_top_level(name: str) -> bool:
     return name.lower() in TOP_LEVELS and (name.islower() or name.isupper())
 
 
-def _numbers(text: str) -> Iterator[Value]:
-    for number in _NUMBER.finditer(text):
-        start, written = number.start(), number[0]
-        if len(written) < MIN_TELEPHONE:
+def _of_numbers(text: str, numbers: Iterable[re.Match[str]]) -> Iterator[Value]:
+    for number in numbers:
+        start, end = number.span()
+        if end - start < MIN_TELEPHONE:
             continue
+        written = number[0]
         if text[max(0, start - 2) : start].isalpha() and (iban := checksums.iban_at(text, start - 2)):
             yield _value(IBAN, iban, iban)
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from postroom import limits
 from postroom.errors import BadRequest
 from postroom.processes import pools
-from postroom_mail.mime.address import Address, parse_list, validate
+from postroom_mail.mime.address import Address, find_plain, parse_list, validate
 from postroom_mail.writing.header_words import CONTROL
 
 LIST_LIMIT_CHARACTERS = 50_000
@@ -22,6 +22,8 @@ _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|<[^>]*+>|[^,"<]++|,|(?P<unclosed>["<]
 def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
     if not value:
         return ()
+    if isinstance(value, str) and (plain := find_plain(value)) is not None:
+        return (plain,)
     items = [value] if isinstance(value, str) else value
     if characters(items) - 1 > LIST_LIMIT_CHARACTERS:
         raise BadRequest(f"{field} is too long.", field=field)

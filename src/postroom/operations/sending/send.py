@@ -288,7 +288,8 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
     A request keeps its hash if the type of the body gets more fields, or another order of fields.
     """
-    said = msgspec.json.encode(structs.replace(body, attachments=[]), order="sorted")
+    bare = structs.replace(body, attachments=[]) if body.attachments else body
+    said = msgspec.json.encode(bare, order="sorted")
     files = [part for file in body.attachments for part in parts_of(file)]
     return idempotency.hash_request(inbox_id.encode(), said, *files)
 

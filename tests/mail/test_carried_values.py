@@ -1,0 +1,42 @@
+"""What lets the values of a text be found in fewer passes changes nothing of what is found."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom_mail.screening import values
+from postroom_mail.screening.values import carried_by, may_be_marked
+
+PIECES = ("a", "Z", "é", "ﬁ", "٣", "0", "7", "@", ".", ":", "/", "_", "-", " ", "\n", "=", "%40", "12 34")
+texts = st.text() | st.lists(st.sampled_from(PIECES)).map("".join)
+
+
+@given(texts)
+def test_a_text_that_can_have_no_mark_has_no_word_with_one(text: str) -> None:
+    assert may_be_marked(text) or not any(map(values._MARKED.search, text.split()))
+
+
+@given(texts, texts)
+def test_texts_carry_what_each_of_them_carries(first: str, second: str) -> None:
+    both = {value.key for value in carried_by([first, second]).values()}
+    assert both == set(carried_by([first])) | set(carried_by([second]))
+
+
+@given(st.from_regex(r"[0-9]{4,10}", fullmatch=True), st.sampled_from(["{}", "It is {}.", "a\n{}\nb"]))
+def test_each_number_that_could_be_a_code_is_found(digits: str, around: str) -> None:
+    is_year = len(digits) == 4 and digits[:2] in ("19", "20")
+    assert (f"code:{digits}" in carried_by([around.format(digits)])) or is_year
+
+
+def test_links_numbers_and_words_behind_signs_are_found_together() -> None:
+    found = carried_by(
+        ["Pay to DE89 3704 0044 0532 0130 00, see https://pay.example.net/x/48213 or call +49 30 1234567"]
+    )
+    assert {"iban:DE89370400440532013000", "host:pay.example.net", "link:pay.example.net/x/48213"} <= set(
+        found
+    )
+    assert {"telephone:01234567", "code:48213", "code:1234567"} <= set(found)
+
+
+def test_values_turned_around_are_found() -> None:
+    assert "address:eve@evil.example" in carried_by(["write to elpmaxe.live@eve"])
+    assert "host:evil.example" in carried_by(["see rivy.rknzcyr"])
