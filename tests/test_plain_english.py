@@ -1,11 +1,17 @@
 """The documents are written in plain English: short sentences, the words of the trade, short pages."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from postroom.web.interface import openapi
+from postroom.web.interface.schemas import field_descriptions, is_described
+from postroom.web.routes import ROUTES
+from tests.command_tree import command_tree
 from tests.test_docs import PAGES, ROOT, named
 from tools.generate.frameworks import FRAMEWORKS
 
@@ -46,6 +52,13 @@ WRONG_WORDS = re.compile(
     r"|(?:a|the|each|every|this|own) letters?)\b",
     re.IGNORECASE,
 )
+# Not what Postroom says: letters of the alphabet, a name that nodes share, and samples of what others write.
+OTHERS_WORDS = {
+    "postroom/mailbox/inboxes.py": ["a letter"],
+    "postroom/upkeep/shared_blob_store.py": ["mails"],
+    "postroom/outward/simulator/personas.py": ["every mail"] * 2,
+    "postroom_mail/screening/wording_rules.py": ["this mail"] * 4,
+}
 
 
 def prose(text: str) -> str:
@@ -92,6 +105,77 @@ def test_a_page_begins_with_a_sentence_and_is_short() -> None:
     assert [name for name, text in texts.items() if not begins_with_a_sentence(text)] == []
     assert {name: words for name, text in texts.items() if (words := len(text.split())) > LONGEST_PAGE} == {}
     assert sum(len(text.split()) for text in texts.values()) <= WORDS_OF_ALL_PAGES
+
+
+def strings_of(text: str) -> Iterator[str]:
+    """Everything that a module can say: messages, log events, labels. Docstrings are none of it."""
+    tree = ast.parse(text)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value if " " in node.value else ""
+
+
+def test_messages_log_events_and_labels_are_in_words_of_the_trade() -> None:
+    source = ROOT / "src"
+    said = {
+        str(path.relative_to(source)): [word for each in strings_of(text) for word in wrong_words(each)]
+        for path in source.rglob("*.py")
+        if WRONG_WORDS.search(text := path.read_text())
+    }
+    for path in source.rglob("*.html"):
+        text = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", "CODE", path.read_text(), flags=re.DOTALL)
+        said[str(path.relative_to(source))] = wrong_words(text)
+    assert {name: words for name, words in said.items() if words} == OTHERS_WORDS
+
+
+def descriptions(schema: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(schema, dict):
+        for name, value in schema.items():
+            if name in ("summary", "description") and isinstance(value, str):
+                yield path, value
+            yield from descriptions(value, f"{path}/{name}")
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from descriptions(
+                value, f"{path}/{value.get('name', '')}" if isinstance(value, dict) else path
+            )
+
+
+def helps(command: Any, path: str = "postroom") -> Iterator[tuple[str, str]]:
+    yield path, command.help or ""
+    for each in command.params:
+        yield f"{path} {each.name}", getattr(each, "help", None) or ""
+    for name, child in getattr(command, "commands", {}).items():
+        yield from helps(child, f"{path} {name}")
+
+
+def test_the_description_of_the_api_and_every_help_are_in_plain_english() -> None:
+    told = [*descriptions(openapi.document(ROUTES, "")), *helps(command_tree())]
+    assert len(told) > 5_000
+    assert [(path, text) for path, text in told if wrong_words(text) or long_sentences(text)] == []
+
+
+def test_every_field_and_parameter_of_the_api_says_what_it_means() -> None:
+    document = openapi.document(ROUTES, "")
+    schemas = document["components"]["schemas"]
+    fields = [
+        (f"{shape}.{name}", field)
+        for shape, schema in schemas.items()
+        for name, field in schema.get("properties", {}).items()
+    ]
+    assert len(fields) > 1_000
+    assert [name for name, field in fields if not is_described(field)] == []
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    parameters = [each for operation in operations for each in operation.get("parameters", [])]
+    assert [each["name"] for each in parameters if not is_described({**each["schema"], **each})] == []
+    used = {field.get("description") for _, field in fields}
+    assert [name for name, said in field_descriptions().items() if said not in used] == []
 
 
 def test_the_measure_finds_what_it_looks_for() -> None:

@@ -38,8 +38,8 @@ class Config(Struct, frozen=True):
     data_dir: Path
     http: Endpoint
     smtp: Endpoint
-    imap: Endpoint | None  # None: no mail program reads here
-    submission: tuple[Endpoint, ...]  # where mail programs send; empty: nowhere
+    imap: Endpoint | None  # None: no mail client reads here
+    submission: tuple[Endpoint, ...]  # where mail clients send; empty: nowhere
     base_url: str  # "" until the HTTP port is known
     domain: str
     database_url: str  # "" is SQLite in the data folder
@@ -70,13 +70,13 @@ class Config(Struct, frozen=True):
     trusted_sealers: tuple[str, ...]  # forwarders whose DMARC results count (ARC)
     block_lists: tuple[str, ...]  # DNS block lists to check this server against
     oauth_registrations: int  # programs that may register themselves, an hour and network
-    suspend_after: int  # an inbox is judged only with so many mails in 7 days
+    suspend_after: int  # an inbox is judged only with so many emails in 7 days
     suspend_bounce_percent: float  # if more of them bounced, the inbox is suspended; 0: never
     suspend_complaint_percent: float
-    pace_seconds: int  # between two mails to a provider that asked for less; 0: it is not slowed
+    pace_seconds: int  # between two emails to a provider that asked for less; 0: it is not slowed
     pace_growth_percent: int  # growth of the wait each time that it asks again
     pace_longest_seconds: int
-    pace_recovery_percent: int  # reduction of the wait with each mail that it takes
+    pace_recovery_percent: int  # reduction of the wait with each email that it takes
     warm_up_mails: int  # that a domain may send to a provider on the first day of a warm-up
     warm_up_growth_percent: int  # growth of that number on each further day
     warm_up_days: int  # until there is no limit any more

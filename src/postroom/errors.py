@@ -278,7 +278,7 @@ class ConnectionLimitReached(ApiError):
 
 
 class ApiKeyLimitReached(ApiError):
-    """An inbox or a pod has 20 keys, or the account 100 of its own."""
+    """An inbox or a pod has 20 keys, or the account itself 100."""
 
     status, code = 422, "api_key_limit_reached"
 

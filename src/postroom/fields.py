@@ -30,9 +30,7 @@ Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the
 PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 InboxFilter = Annotated[str, Meta(description="Only of this inbox, by its id or address.")]
 PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
-RetentionDays = Annotated[
-    int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")
-]
+RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="Days until email is deleted.")]
 OwnWebhook = Annotated[str, Meta(description="The inbox's own webhook, instead of the account's.")]
 Limit = Annotated[
     int, Meta(ge=1, description=f"Size of the page; above {LONGEST_PAGE} counts as {LONGEST_PAGE}.")

@@ -37,7 +37,7 @@ def new(prefix: str, now: int) -> str:
 
 
 def trace() -> str:
-    """Identifies a mail in the log, in its Received field and in the answer to its sender."""
+    """Identifies an email in the log, in its Received field and in the answer to its sender."""
     return f"{_random.getrandbits(64):016x}"
 
 

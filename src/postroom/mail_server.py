@@ -1,6 +1,6 @@
 """Receives mail: in workers, or in this process; through a journal, or directly into the database.
 
-Also the servers for mail programs: IMAP and submission, each loaded only if its setting is on.
+Also the servers for mail clients: IMAP and submission, each loaded only if its setting is on.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ SYSTEM: Attributes = {"messaging.system": "postroom"}
 
 
 class Tracing:
-    """Gives finished spans to the exporter, which sends them in batches from a thread of its own."""
+    """Gives finished spans to the exporter, which sends them in batches from a separate thread."""
 
     def __init__(self, provider: "TracerProvider", processor: Any) -> None:
         self._provider, self._processor = provider, processor

@@ -258,7 +258,7 @@ class AliasLimitReached(PostroomError):
 
 
 class ApiKeyLimitReached(PostroomError):
-    """An inbox or a pod has 20 keys, or the account 100 of its own."""
+    """An inbox or a pod has 20 keys, or the account itself 100."""
 
     code, status = "api_key_limit_reached", 422
 

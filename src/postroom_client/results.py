@@ -32,7 +32,7 @@ class JunkRules(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class SavedSearch(Struct, frozen=True, omit_defaults=True):
-    """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
+    """A saved query for `/v1/search`; the dashboard shows it next to the mail."""
 
     name: str
     q: str = ""
@@ -172,7 +172,7 @@ class Proposal(Struct, rename="camel", frozen=True):
 
 
 class CalendarFeed(Struct, frozen=True):
-    """A private link: whoever has it reads the calendar. A new one ends the old one."""
+    """A private link: anyone with it reads the calendar. A new one ends the old one."""
 
     url: str
 
@@ -411,7 +411,7 @@ class JunkReason(Struct, frozen=True):
 
 
 class Signal(Struct, frozen=True):
-    """A warning about a mail: why, and which of its words caused it."""
+    """A warning about an email: why, and which of its words caused it."""
 
     name: str
     weight: int = 0
@@ -598,7 +598,7 @@ class PolicyStop(Struct, rename="camel", frozen=True):
 
 
 class ProviderPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less mail (421, 451); each mail it accepts shortens the wait."""
+    """The provider asked for less mail (421, 451); each email it accepts shortens the wait."""
 
     seconds_between: float
     next_at: datetime | None = None
@@ -664,7 +664,7 @@ class Suppression(Struct, rename="camel", frozen=True):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """`fields` are the names in its texts: a mail from it needs a value for each."""
+    """`fields` are the names in its texts: an email from it needs a value for each."""
 
     id: str
     inbox_id: str = ""
@@ -973,7 +973,7 @@ class Draft(Struct, rename="camel", frozen=True):
 
 
 class EventCalendar(Struct, frozen=True):
-    """The appointment that a mail brings, in the names of events."""
+    """The appointment that an email brings, in the names of events."""
 
     method: str
     uid: str = ""

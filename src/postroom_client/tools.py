@@ -145,7 +145,7 @@ def set_aside(client: Client, thread_id: str) -> None:
 
 
 def will_pass(error: PostroomError) -> bool:
-    """Return whether a retry may work later: the server is unreachable or busy, or a limit ends by itself."""
+    """Return whether a retry may work later: the server is unreachable or busy, or a limit ends with time."""
     return error.status == 0 or error.status >= 500 or (error.status == 429 and error.code != "loop_detected")
 
 

@@ -1,4 +1,4 @@
-"""Delimiters around text from strangers, so that a model can tell it from the words of its own user."""
+"""Delimiters around text from strangers, so that a model can tell it from its user's words."""
 
 import re
 import secrets

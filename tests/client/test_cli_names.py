@@ -71,7 +71,7 @@ def test_help_has_sections_and_words_that_everybody_tries(shell: Shell) -> None:
 @pytest.fixture
 def folder_of_the_examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    for file in ("pyproject.toml", "question.toml", "mails.mbox", "postroom.tar"):
+    for file in ("pyproject.toml", "question.toml", "archive.mbox", "postroom.tar"):
         (tmp_path / file).write_text("x")
     for folder in ("Maildir", "acme-mail"):
         (tmp_path / folder).mkdir()

@@ -125,7 +125,7 @@ export class UnsupportedMediaType extends PostroomError {}
 /** An inbox has 50 aliases. */
 export class AliasLimitReached extends PostroomError {}
 
-/** An inbox or a pod has 20 keys, or the account 100 of its own. */
+/** An inbox or a pod has 20 keys, or the account itself 100. */
 export class ApiKeyLimitReached extends PostroomError {}
 
 /** A calendar beyond those of an inbox, or an event beyond those of a calendar. */

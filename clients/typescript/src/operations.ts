@@ -314,7 +314,7 @@ export abstract class Operations {
     });
   }
 
-  /** Invite a person: a mail with a link that works once, for 72 hours. */
+  /** Invite a person: an email with a link that works once, for 72 hours. */
   createUser(body: NewUser): Promise<User> {
     return this.run({
       method: "POST",
@@ -917,7 +917,7 @@ export abstract class Operations {
     });
   }
 
-  /** Send a mail, or reply inside a thread. */
+  /** Send an email, or reply inside a thread. */
   send(inboxId: string, body: SendBody = {}, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -1034,7 +1034,7 @@ export abstract class Operations {
     });
   }
 
-  /** Create a template for the mails of an inbox. */
+  /** Create a template for the emails of an inbox. */
   createTemplate(body: NewTemplate): Promise<Template> {
     return this.run({
       method: "POST",
@@ -1077,7 +1077,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a template; drafts and mails written from it stay as they are. */
+  /** Delete a template; drafts and emails written from it stay as they are. */
   deleteTemplate(templateId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -1099,7 +1099,7 @@ export abstract class Operations {
     });
   }
 
-  /** Redirect a mail unchanged, still from its author. */
+  /** Redirect an email unchanged, still from its author. */
   redirectMessage(messageId: string, body: RedirectBody, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -1250,7 +1250,7 @@ export abstract class Operations {
     });
   }
 
-  /** Add a domain of your own; the answer lists the DNS records to set. */
+  /** Add your domain; the answer lists the DNS records to set. */
   addDomain(body: NewDomain): Promise<Domain> {
     return this.run({
       method: "POST",
@@ -1766,7 +1766,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change a rule; whoever changes what it does answers for what it sends. */
+  /** Change a rule; the caller who changes its actions answers for what it sends. */
   updateRule(ruleId: string, body: MailRuleChange = {}): Promise<MailRule> {
     return this.run({
       method: "PATCH",

@@ -19,6 +19,7 @@ export interface Disclosure {
 
 /** What happens to junk. `mark` only says so in the message; `folder` keeps it out of lists, threads and searches. `reject` also refuses email in SMTP from `rejectThreshold` on, if all its recipients here do. */
 export interface JunkRules {
+  /** mark, folder or reject. */
   action?: "folder" | "mark" | "reject" | (string & {});
   /** From this score on an email is junk. */
   threshold?: number;
@@ -26,7 +27,7 @@ export interface JunkRules {
   rejectThreshold?: number;
 }
 
-/** A saved query for `/v1/search`; the dashboard shows it beside the mail. */
+/** A saved query for `/v1/search`; the dashboard shows it next to the mail. */
 export interface SavedSearch {
   /** What it is called. */
   name: string;
@@ -36,21 +37,31 @@ export interface SavedSearch {
 
 /** What the operator allows an account; null: no limit. */
 export interface AccountLimits {
+  /** Emails sent per minute; null: no limit. */
   sendsPerMinute: number | null;
+  /** Emails sent per day; null: no limit. */
   sendsPerDay: number | null;
+  /** New recipients per day; null: no limit. */
   coldPerDay: number | null;
+  /** New inboxes per day; null: no limit. */
   inboxesPerDay: number | null;
+  /** Requests per minute; null: no limit. */
   requestsPerMinute: number | null;
 }
 
 export interface Actor {
+  /** key, user, session, reviewer, or system: the server. */
   type: string;
+  /** Id of the key, the user or the session; the address of a reviewer. */
   id: string;
+  /** Name of the key or the person. */
   name: string;
 }
 
 export interface Alias {
+  /** The further address of the inbox. */
   address: string;
+  /** When it was created. */
   createdAt: string;
 }
 
@@ -66,43 +77,65 @@ export interface Budget {
 
 /** `participation_status` and `role` are the words of RFC 5545 (sections 3.2.12, 3.2.16) in lower case. */
 export interface Attendee {
+  /** The attendee's address. */
   address: string;
+  /** The attendee's name. */
   name: string;
+  /** The answer, such as accepted, declined or needs-action. */
   participationStatus: string;
+  /** Role of the attendee, such as req-participant. */
   role: string;
 }
 
 /** One of a series that differs from it: another time, or cancelled. */
 export interface Occurrence {
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrenceId: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** The status. */
   status: string;
 }
 
 export interface OverPerDay {
+  /** Emails per day above which each needs approval. */
   overPerDay: number;
 }
 
 export interface Attachment {
+  /** Name of the file. */
   filename: string;
+  /** Media type, such as application/pdf. */
   contentType: string;
+  /** Size in bytes. */
   sizeBytes: number;
+  /** The URL. */
   url?: string;
+  /** Text read from the file. */
   parsedText?: string;
+  /** Whether the text was cut. */
   parsedTextTruncated?: boolean;
+  /** How the text was read from the file. */
   extractionMethod?: string;
   /** As it came, if it has invisible characters, which the other leaves out. */
   filenameRaw?: string;
+  /** Name of the malware found; null: none. */
   infected?: string;
+  /** Whether the virus scanner looked at it. */
   scanned?: boolean;
 }
 
 /** A piece of the text of a file, of at most 50,000 characters. */
 export interface AttachmentText {
+  /** Name of the file. */
   filename: string;
+  /** Media type, such as application/pdf. */
   contentType: string;
+  /** How the text was read from the file. */
   extractionMethod: string;
+  /** Text read from the file. */
   text: string;
   /** Where the piece begins. */
   offset: number;
@@ -112,41 +145,61 @@ export interface AttachmentText {
 
 /** The newest entry of an account's audit log. `signature` covers the other fields. */
 export interface AuditHead {
+  /** Id of the account, acc_…. */
   accountId: string;
+  /** Hash of the newest entry. */
   hash: string;
+  /** Entries in the log. */
   count: number;
+  /** When the newest entry was written. */
   at: string;
+  /** The key that signed, as in /.well-known/postroom-keys.json. */
   keyId: string;
+  /** Ed25519 signature, base64url. */
   signature: string;
 }
 
 /** Whose answer a thread waits for: the recipients of the email that asked. */
 export interface Awaiting {
+  /** When they were asked. */
   since: string;
+  /** Until when an answer is expected. */
   until: string;
+  /** The recipients who were asked. */
   from: string;
+  /** Whether the answer is late. */
   overdue: boolean;
 }
 
 /** How many there are, and the ids of the newest 20. */
 export interface Brief {
+  /** How many there are. */
   count: number;
+  /** Ids of the newest 20. */
   ids: string[];
 }
 
 export interface BusyTime {
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
   /** busy, or tentative: not answered, or not sent yet. */
   status: string;
 }
 
 export interface Calendar {
+  /** Unique id. */
   id: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** Name of the calendar. */
   name: string;
+  /** Time zone, such as Europe/Berlin. */
   timeZone: string;
+  /** Working hours by weekday, each from and to. */
   workingHours: Record<string, string[][]>;
+  /** Whether it is used if none is named. */
   isDefault: boolean;
   /** Before the start, for calendar.starting. null: no such event. */
   reminderMinutes: number | null;
@@ -154,87 +207,122 @@ export interface Calendar {
   sourceUrl: string | null;
   /** Why the feed could not be read last time. */
   sourceError: string | null;
+  /** When it was created. */
   createdAt: string;
 }
 
 /** Another time that an attendee proposes (RFC 5546, section 3.2.7). */
 export interface Proposal {
+  /** The attendee who proposes it. */
   address: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** What the attendee wrote. */
   comment: string;
+  /** The email with the proposal. */
   messageId: string;
 }
 
-/** A private link: whoever has it reads the calendar. A new one ends the old one. */
+/** A private link: anyone with it reads the calendar. A new one ends the old one. */
 export interface CalendarFeed {
+  /** The private link, for calendar clients. */
   url: string;
 }
 
 /** Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS. */
 export interface SmtpServer {
+  /** Name of the server. */
   host: string;
+  /** Port of the server. */
   port?: number;
 }
 
 export interface ConnectionTest {
+  /** Whether it worked. */
   ok: boolean;
+  /** How long it took. */
   milliseconds: number;
+  /** What went wrong; null: nothing. */
   error?: string;
 }
 
 /** How many received emails were judged so. */
 export interface ContactVerdicts {
+  /** Emails judged clean. */
   clean: number;
+  /** Emails judged suspicious. */
   suspicious: number;
+  /** Emails judged malicious. */
   malicious: number;
 }
 
 /** Send the file with one PUT to `url`; then name `id` as `uploadId` in `attachments`. */
 export interface CreatedUpload {
+  /** Unique id. */
   id: string;
   /** Works once, without a key. */
   url: string;
+  /** When it expires; null: never. */
   expiresAt: string;
 }
 
 /** How much of today's limit from a domain to a provider is used. */
 export interface WarmUp {
+  /** Name of the domain. */
   domain: string;
+  /** Domain of the provider's mail servers. */
   provider: string;
   /** Number of this day with mail, from 1. */
   day: number;
   /** Today's limit; null when the warm-up is over. */
   limit: number | null;
+  /** Emails sent today. */
   used: number;
 }
 
 export interface PolicyRule {
+  /** Unique id. */
   id: string;
+  /** allow, block or trust. */
   type: string;
+  /** An address or a domain. */
   value: string;
+  /** When it was created. */
   createdAt: string;
 }
 
 export interface DnsRecord {
+  /** TXT, MX or CNAME. */
   type: string;
+  /** Name of the record. */
   name: string;
+  /** Value of the record. */
   value: string;
+  /** What it is for. */
   purpose: string;
+  /** Whether the domain needs it to be verified. */
   required: boolean;
+  /** Whether DNS has it; null: not looked up yet. */
   found: boolean | null;
 }
 
 /** A signing key of a domain: active, waiting or retired. */
 export interface DomainKey {
+  /** The DKIM selector. */
   selector: string;
   /** Of its TXT record. */
   name: string;
+  /** rsa or ed25519. */
   algorithm: "ed25519" | "rsa" | (string & {});
   /** A waiting key signs once its record is found; a retired one no longer signs. */
   state: "active" | "retired" | "waiting" | (string & {});
+  /** When it was created; null: with the domain. */
   createdAt: string | null;
+  /** Since when it signs; null: not yet. */
   activeAt: string | null;
+  /** Since when it signs no more; null: it signs or waits. */
   retiredAt: string | null;
   /** When the record of a retired key can be removed. */
   removableAt: string | null;
@@ -242,17 +330,26 @@ export interface DomainKey {
 
 /** `paste` has lines for the zone file, empty where none would help. */
 export interface HealthCheck {
+  /** Name of the record. */
   name: string;
+  /** ok, missing, wrong or unknown. */
   state: "missing" | "ok" | "unknown" | "wrong" | (string & {});
+  /** What DNS should answer. */
   wanted: string;
+  /** What DNS answers. */
   found: string;
+  /** What the record is for. */
   why: string;
+  /** Lines for the zone file; empty: none would help. */
   paste: string;
 }
 
 export interface ReportedDay {
+  /** The day, in UTC. */
   day: string;
+  /** Emails that passed DMARC. */
   passed: number;
+  /** Emails that failed DMARC. */
   failed: number;
 }
 
@@ -260,8 +357,11 @@ export interface ReportedDay {
 export interface ReportedSource {
   /** The address it came from. */
   source: string;
+  /** Emails from this address. */
   count: number;
+  /** Result of SPF for the domain. */
   spf: "fail" | "pass" | (string & {});
+  /** Result of DKIM for the domain. */
   dkim: "fail" | "pass" | (string & {});
   /** none, quarantine, reject, or pass. */
   disposition: string;
@@ -271,6 +371,7 @@ export interface ReportedSource {
 export interface ReportedTls {
   /** Who reports. */
   source: string;
+  /** Connections with this result. */
   count: number;
   /** sts, tlsa or no-policy-found. */
   policy: string;
@@ -282,9 +383,13 @@ export interface ReportedTls {
 export interface DownloadLink {
   /** Works once, without a key. */
   url: string;
+  /** When the link expires. */
   expiresAt: string;
+  /** Name of the file. */
   filename: string;
+  /** Media type, such as application/pdf. */
   contentType: string;
+  /** Size in bytes. */
   sizeBytes: number;
 }
 
@@ -324,6 +429,7 @@ export interface InvitationBody {
 
 /** One of them. */
 export interface ReplyWithin {
+  /** Days after the email. */
   days?: number | null;
   /** Within the working hours of the inbox. */
   workingDays?: number | null;
@@ -331,98 +437,153 @@ export interface ReplyWithin {
 
 /** The calendar event, or the occurrence of one, that an event is about. */
 export interface EventCalendarEvent {
+  /** Unique id. */
   id: string;
+  /** Id of the calendar, cal_…. */
   calendar_id: string;
+  /** UID of the event in iCalendar. */
   uid: string;
+  /** The title of the event. */
   summary: string;
+  /** Where it takes place. */
   location: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** Time zone, such as Europe/Berlin. */
   time_zone: string;
+  /** Whether it lasts whole days. */
   all_day: boolean;
+  /** The rule of the series; empty: a single event. */
   recurrence: string[];
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrence_id: string | null;
+  /** The organizer. */
   organizer: string;
+  /** The status. */
   status: string;
+  /** What the inbox answered; null: nothing. */
   own_response: string | null;
+  /** Version of the event; each change adds one. */
   sequence: number;
+  /** Id of the message, msg_…. */
   message_id: string | null;
+  /** Verdict on the email that brought it. */
   verdict: string | null;
+  /** The attendee who answered. */
   attendee?: string;
+  /** The attendee's answer. */
   response?: string;
 }
 
 /** The certificate that an event is about: its first name, when it ends, and why there is no new one. */
 export interface EventCertificate {
+  /** The first name in the certificate. */
   name: string;
+  /** When the certificate ends. */
   expires_at: string | null;
+  /** Why there is no new certificate. */
   error: string | null;
 }
 
 /** The domain that an event is about, and what is missing or wrong in its records. */
 export interface EventDomain {
+  /** Unique id. */
   id: string;
+  /** Name of the domain. */
   domain: string;
+  /** What is missing or wrong in its records. */
   problems: string[];
 }
 
 /** Why a send waits or waited. */
 export interface EventHold {
+  /** held, scheduled, approved, released, rejected, expired or cancelled. */
   state: string;
+  /** All reasons. */
   reasons: string[];
+  /** SHA-256 of what an approval shows: recipients, subject, text and files. */
   content_hash: string;
+  /** When it expires; null: never. */
   expires_at: string | null;
 }
 
 /** The rule that an event is about, and why it was switched off. */
 export interface EventRule {
+  /** Unique id. */
   id: string;
+  /** The name. */
   name: string;
+  /** Why it happened. */
   reason: string;
 }
 
 /** What people did with the thread that an event is about. Never the text of a note. */
 export interface EventThread {
+  /** The user who takes care of the thread; null: nobody. */
   assignee_id: string | null;
+  /** When the thread comes back; null: it is not snoozed. */
   snoozed_until: string | null;
+  /** Whether the thread is done. */
   is_done: boolean;
+  /** Id of the note, note_…. */
   note_id?: string;
 }
 
 export interface EventAttendee {
+  /** The attendee's address. */
   address: string;
+  /** The attendee's name. */
   name: string;
+  /** The answer, such as accepted, declined or needs-action. */
   participation_status: string;
+  /** Role of the attendee, such as req-participant. */
   role: string;
 }
 
 export interface EventOccurrence {
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrence_id: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** The status. */
   status: string;
 }
 
 /** One thing that speaks for junk (weight above 0) or against it, in log-odds. */
 export interface JunkReason {
+  /** What was seen. */
   name: string;
+  /** How much it counts. */
   weight: number;
 }
 
-/** A warning about a mail: why, and which of its words caused it. */
+/** A warning about an email: why, and which of its words caused it. */
 export interface Signal {
+  /** Name of the signal. */
   name: string;
+  /** How much it counts. */
   weight: number;
+  /** Why it is a warning. */
   reason: string;
+  /** The words that caused it; empty: none. */
   excerpt: string;
 }
 
 /** What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed it. */
 export interface Verdicts {
+  /** Result of SPF, such as pass or fail. */
   spf: string;
+  /** Result of DKIM, such as pass or fail. */
   dkim: string;
+  /** Result of DMARC, such as pass or fail. */
   dmarc: string;
+  /** The domain in the From field. */
   domain: string;
+  /** Result of ARC; empty: no forwarder sealed it. */
   arc?: string;
   /** What the domain asks for where DMARC fails, if it asks for anything: quarantine or reject. */
   policy?: string;
@@ -434,69 +595,96 @@ export interface Verdicts {
 
 /** `sentId` is the message that it became: it may still wait for approval. */
 export interface FollowUp {
+  /** Unique id. */
   id: string;
+  /** The thread that it nudges. */
   threadId: string;
   /** The sent message that it follows. */
   messageId: string;
+  /** Text of the nudge; null: of the template. */
   body: string | null;
+  /** Its template, tpl_…; null: `body` has the text. */
   templateId: string | null;
+  /** When it is sent if nobody answers. */
   dueAt: string;
+  /** The state. */
   state: "cancelled" | "failed" | "scheduled" | "sent" | (string & {});
   /** Why it is cancelled or failed, such as answered. */
   reason: string | null;
+  /** The message that it became; null: none yet. */
   sentId: string | null;
+  /** When it was sent; null: not yet. */
   sentAt: string | null;
+  /** When it was created. */
   createdAt: string;
 }
 
 export interface GivenFeedback {
+  /** Unique id. */
   id: string;
 }
 
 /** A value that came from somewhere else than the people it goes to, and the message that it came with. */
 export interface ValueOrigin {
+  /** The value. */
   value: string;
+  /** What the value is, such as address, link or iban. */
   kind: string;
+  /** The email that it came with. */
   messageId: string;
 }
 
 /** How many events are new, changed, as they were, and removed since the feed no longer has them. */
 export interface Imported {
+  /** Events that are new. */
   created: number;
+  /** Events that were changed. */
   changed: number;
+  /** Events that stayed as they were. */
   unchanged: number;
+  /** Events that the feed no longer has. */
   removed: number;
 }
 
 /** A rule of the file that could not be taken over. */
 export interface SkippedRule {
+  /** Name of the rule in the file. */
   name: string;
+  /** Why it was left out. */
   reason: string;
 }
 
 export interface Meter {
   /** null: it is off. */
   limit: number | null;
+  /** How many are used up. */
   used: number;
+  /** When the count is less again; null: nothing is counted. */
   resetsAt: string | null;
 }
 
 export interface InboxSecret {
+  /** Signs the webhook's requests; null: no webhook. */
   webhookSecret: string;
 }
 
 /** `total` is an estimate until it is done. */
 export interface Job {
+  /** Unique id. */
   id: string;
+  /** What the job does. */
   kind: "contact.erase" | (string & {});
   /** waiting: another person has to confirm it. */
   state: "cancelled" | "done" | "running" | "waiting" | (string & {});
   /** Rows looked at. */
   done: number;
+  /** Rows to look at: an estimate until it is done. */
   total: number;
   /** What was erased, by kind; `kept` counts what a legal hold keeps. */
   result: Record<string, number>;
+  /** When it was created. */
   createdAt: string;
+  /** When it ended; null: not yet. */
   finishedAt: string | null;
 }
 
@@ -511,30 +699,48 @@ export interface JunkExamples {
 }
 
 export interface KeyScope {
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string | null;
 }
 
 export interface LinkDetail {
+  /** The web address. */
   url: string;
+  /** verify, signin, unsubscribe or other. */
   purpose: "other" | "signin" | "unsubscribe" | "verify" | (string & {});
 }
 
 /** `secret` is shown only when it was just created. */
 export interface ListedWebhook {
+  /** Unique id. */
   id: string;
+  /** Your id for it; null: none. */
   clientId: string | null;
+  /** Where events are posted. */
   url: string;
+  /** Only events of these types; empty: all. */
   eventTypes: string[];
+  /** Only these inboxes; empty: all. */
   inboxIds: string[];
+  /** Only these pods; empty: all. */
   podIds: string[];
+  /** Header fields sent with each request. */
   headers: Record<string, string>;
+  /** Whether it is switched on. */
   enabled: boolean;
+  /** Why the server switched it off; null: it did not. */
   disabledReason: string | null;
+  /** When it was created. */
   createdAt: string;
+  /** Only messages that this search finds. */
   query: string;
+  /** When it ends; null: never. */
   expiresAt: string | null;
+  /** event, or mcp: as MCP Events say. */
   format: string;
+  /** Signs the webhook's requests. */
   secret?: string;
 }
 
@@ -542,6 +748,7 @@ export interface ListedWebhook {
 export interface RuleAction {
   /** silent tells no program of the email: no event, no webhook. */
   type: "archive" | "assign" | "copyTo" | "flag" | "forward" | "judge" | "junk" | "label" | "markRead" | "redirect" | "reply" | "silent" | "snooze" | "trash" | "webhook" | (string & {});
+  /** The label to add or remove. */
   label?: string | null;
   /** A user who sees the inbox. */
   assigneeId?: string | null;
@@ -553,6 +760,7 @@ export interface RuleAction {
   to?: string | null;
   /** A template of the inbox, by id or name. */
   templateId?: string | null;
+  /** Text to send. */
   body?: string | null;
   /** A webhook of the list. */
   webhookId?: string | null;
@@ -560,12 +768,17 @@ export interface RuleAction {
 
 /** One recipient of a sent mail, and the state of its delivery. */
 export interface Recipient {
+  /** The recipient's address. */
   address: string;
   /** pending, held, delivered, captured, failed, cancelled or bounced. */
   state: string;
+  /** Delivery attempts so far. */
   attempts: number;
+  /** Code of the last answer; null: none yet. */
   lastCode: number | null;
+  /** Text of the last answer. */
   lastReply: string;
+  /** When it is tried again; null: not any more. */
   nextAttemptAt: string | null;
   /** How it went to the server that took it: none, opportunistic, mta-sts or dane; null where none outside did. */
   tls: string | null;
@@ -573,14 +786,23 @@ export interface Recipient {
 
 /** `lastError` is why the last notification failed; null after one succeeded. */
 export interface ShownTarget {
+  /** email, webhook, ntfy, slack, teams or discord. */
   kind: string;
+  /** Address or URL that is notified. */
   target: string;
+  /** What it is notified about. */
   on: string[];
+  /** How much a notification shows of the email. */
   content: string;
+  /** The hour of the daily briefing, 0 to 23, in `timeZone`. */
   briefingHour: number;
+  /** Time zone, such as Europe/Berlin. */
   timeZone: string;
+  /** The last error; null: none since the last success. */
   lastError: string | null;
+  /** When the last notification failed; null: it succeeded. */
   failedAt: string | null;
+  /** When it was last notified; null: never. */
   toldAt: string | null;
 }
 
@@ -593,114 +815,174 @@ export interface Person {
 
 /** What a policy stopped, or what was released. */
 export interface PolicyStop {
+  /** When it happened. */
   at: string;
+  /** What happened. */
   action: string;
+  /** inbound or outbound. */
   direction: string;
+  /** The other address. */
   address: string;
+  /** The rule that stopped it; null: none allowed it. */
   rule: string | null;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** Id of the message, msg_…. */
   messageId: string | null;
 }
 
-/** The provider asked for less mail (421, 451); each mail it accepts shortens the wait. */
+/** The provider asked for less mail (421, 451); each email it accepts shortens the wait. */
 export interface ProviderPace {
   /** Seconds between two emails of this server. */
   secondsBetween: number;
+  /** When the next email may leave. */
   nextAt: string;
+  /** When the provider asked for less. */
   slowedAt: string;
 }
 
 /** `contentHash` covers what an approval shows, `sha256` the stored bytes before they were signed. */
 export interface ReceiptContent {
+  /** SHA-256 of what an approval shows: recipients, subject, text and files. */
   contentHash: string;
   /** Lower-case hex SHA-256. */
   sha256: string;
+  /** Size in bytes. */
   sizeBytes: number;
 }
 
 /** `sha256` covers the bytes that the recipient's server accepted, with their signatures. */
 export interface ReceiptDelivery {
+  /** Address of the recipient. */
   recipient: string;
+  /** delivered, pending, failed, bounced, cancelled or captured. */
   state: string;
+  /** When the recipient's server answered; null: not yet. */
   at: string | null;
+  /** The envelope sender; null: not sent. */
   mailFrom: string | null;
+  /** Name of the recipient's server; null: none. */
   server: string | null;
+  /** The encryption used; null: none. */
   tls: string | null;
+  /** Code of the answer; null: none. */
   code: number | null;
+  /** Text of the answer. */
   reply: string;
   /** Lower-case hex SHA-256. */
   sha256: string | null;
 }
 
 export interface Retried {
+  /** Deliveries that are tried again. */
   retried: number;
 }
 
 /** What an action of a rule did; `reason` says why not. `messageId` is what it sent or copied. */
 export interface RuleStep {
+  /** The kind of action. */
   type: string;
+  /** done, queued, skipped or failed. */
   outcome: "done" | "failed" | "queued" | "skipped" | (string & {});
+  /** Why it was not done. */
   reason?: string;
+  /** What it sent or copied. */
   messageId?: string;
 }
 
 export interface Slot {
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
 }
 
 export interface StartedJob {
+  /** Id of the job, job_…. */
   jobId: string;
 }
 
 /** `messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said. */
 export interface Suppression {
+  /** The address that gets no email. */
   address: string;
+  /** bounce, complaint, unsub or manual. */
   type: string;
+  /** When it was created. */
   createdAt: string;
+  /** The email that caused it; null: it was added by hand. */
   messageId: string | null;
+  /** What the recipient's server said; null: nothing. */
   reason: string | null;
 }
 
-/** `fields` are the names in its texts: a mail from it needs a value for each. */
+/** `fields` are the names in its texts: an email from it needs a value for each. */
 export interface Template {
+  /** Unique id. */
   id: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** The name. */
   name: string;
+  /** Subject of emails written from it; null: they give their own. */
   subject: string | null;
+  /** The text, with its fields. */
   body: string;
+  /** The text as HTML. */
   bodyHtml: string | null;
+  /** Names of the fields in subject and texts. */
   fields: string[];
+  /** When it was created. */
   createdAt: string;
+  /** When it was last changed. */
   updatedAt: string;
+  /** Your id for it; null: none. */
   clientId: string | null;
 }
 
 /** `group` is a day, or the id of an inbox or a pod; `storedBytes` is what was stored at its end. */
 export interface UsageGroup {
+  /** The day, or the id of an inbox or a pod. */
   group: string;
+  /** Emails received. */
   received: number;
+  /** Emails sent. */
   sent: number;
+  /** Emails that were not delivered. */
   failed: number;
+  /** Emails that came back. */
   bounced: number;
+  /** Emails that recipients reported as spam. */
   complained: number;
+  /** Emails that wait for approval. */
   held: number;
+  /** Emails that a policy stopped. */
   blocked: number;
+  /** Bytes stored at its end. */
   storedBytes: number;
 }
 
 /** `invitationUrl` is shown only where the server captures email instead of sending it. `addressIsAnInbox` is shown only where an inbox of this server receives or pulls the user's email. */
 export interface User {
+  /** Unique id. */
   id: string;
+  /** Email address. */
   email: string;
+  /** Name of the person. */
   name: string;
   /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
   role: "admin" | "approver" | "owner" | "viewer" | (string & {});
+  /** Only these pods; empty: all. */
   podIds: string[];
+  /** invited until the person signs in. */
   state: "active" | "invited" | (string & {});
+  /** How many passkeys the person has. */
   passkeys: number;
+  /** When it was created. */
   createdAt: string;
+  /** When it was last active; null: never. */
   lastSeenAt: string | null;
+  /** Link of the invitation, if it was not sent by email. */
   invitationUrl?: string;
   /** No link is sent there. */
   addressIsAnInbox?: boolean;
@@ -708,69 +990,104 @@ export interface User {
 
 /** `secret` is shown only when it was just created. */
 export interface Webhook {
+  /** Where events are posted; empty: nowhere. */
   url: string;
+  /** Only events of these types; empty: all. */
   eventTypes: string[];
+  /** Whether it is switched on. */
   enabled: boolean;
+  /** When it was created. */
   createdAt: string;
+  /** Why the server switched it off; null: it did not. */
   disabledReason: string | null;
+  /** Signs the webhook's requests. */
   secret?: string;
 }
 
 export interface WebhookAttempt {
+  /** When it happened. */
   at: string;
+  /** HTTP status; null: no answer came. */
   status: number | null;
+  /** How long it took. */
   milliseconds: number | null;
+  /** The beginning of the answer; null: none came. */
   answer: string | null;
 }
 
 export interface WebhookSecret {
+  /** The new secret. */
   secret: string;
 }
 
 export interface WebhookTest {
+  /** Whether it worked. */
   ok: boolean;
+  /** HTTP status of the answer. */
   status: number;
+  /** How long it took. */
   milliseconds: number;
 }
 
 /** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. `traceId` is that of the request's `traceparent`, or of the message decided on. `hash` is the SHA-256 of the entry without it, as JSON with sorted keys and no spaces; `previousHash` is the one of the entry before it in the account's chain. Both are null while repeats are counted. */
 export interface AuditEntry {
+  /** Unique id. */
   id: string;
+  /** When it happened. */
   at: string;
+  /** Who did it: a key, a user or the server. */
   actor: Actor;
+  /** IP address that the request came from. */
   address: string;
+  /** What was done, such as key.created. */
   action: string;
+  /** Id of what was changed. */
   target: string;
   /** Any JSON value. */
   before: unknown;
   /** Any JSON value. */
   after: unknown;
+  /** Above 1: the same was refused again within a minute. */
   count: number;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string | null;
+  /** Browser or program that did it. */
   userAgent: string;
+  /** When the approval was asked for. */
   requestedAt: string | null;
+  /** The trace (W3C) that it belongs to; null: none. */
   traceId: string | null;
   /** How the person had signed in: `passkey`, `link`, `openid` or `key`; empty for an API key. */
   method: string;
   /** Its number in the chain of the account, from 1. */
   sequence: number | null;
+  /** Hash of the entry before; null: this is the first. */
   previousHash: string | null;
+  /** SHA-256 of the entry, chained to the one before. */
   hash: string | null;
   /** The entry that says what an erasure left of this one. `hash` is that of the whole entry. */
   erasedBy?: string;
 }
 
 export interface Note {
+  /** Unique id. */
   id: string;
+  /** Its text. */
   body: string;
+  /** Who wrote it. */
   author: Actor;
+  /** When it was created. */
   createdAt: string;
 }
 
 export interface Pause {
+  /** Whether sending is paused. */
   paused: boolean;
+  /** Since when; null: it is not paused. */
   since: string | null;
+  /** Who paused it; null: the server did, or it is not paused. */
   by: Actor | null;
   /** Why the server suspended the inbox. */
   reason: string | null;
@@ -778,53 +1095,92 @@ export interface Pause {
 
 /** `entryId` and `entryHash` name the audit entry; `rendering` is the version of what was shown. */
 export interface ReceiptDecision {
+  /** What was decided. */
   action: string;
+  /** When it happened. */
   at: string;
+  /** When the approval was asked for. */
   requestedAt: string | null;
+  /** Who did it: a key, a user or the server. */
   actor: Actor;
   /** How the person had signed in: `passkey`, `link`, `openid` or `key`; empty for an API key. */
   method: string;
+  /** IP address that the decision came from. */
   address: string;
+  /** Browser or program that did it. */
   userAgent: string;
+  /** What the person wrote with the decision. */
   note: string | null;
+  /** SHA-256 of what an approval shows: recipients, subject, text and files. */
   contentHash: string | null;
+  /** Version of what the page showed; null: decided without a page. */
   rendering: number | null;
+  /** Id of the audit entry. */
   entryId: string;
+  /** Hash of the audit entry; null: not yet written. */
   entryHash: string | null;
 }
 
 export interface ReceiptMessage {
+  /** Unique id. */
   id: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** Id of the thread, thr_…. */
   threadId: string;
+  /** The Message-ID header field. */
   rfcMessageId: string;
+  /** The status. */
   status: string;
+  /** When it was created. */
   createdAt: string;
+  /** Who handed it in; null: unknown. */
   submittedBy: Actor | null;
 }
 
 /** `start` and `end` are as written (ISO 8601); the moments are known if the zone is. `recurrence_id` names the one occurrence of a series that it is about; `occurrences` differ from it. */
 export interface Appointment {
+  /** The method of iTIP, such as REQUEST or CANCEL. */
   method: string;
+  /** UID of the event in iCalendar. */
   uid: string;
+  /** The title of the event. */
   summary: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** When it begins, in UTC; null if its time zone is unknown. */
   startAt: string | null;
+  /** When it ends, in UTC; null if its time zone is unknown. */
   endAt: string | null;
+  /** Whether it lasts whole days. */
   allDay: boolean;
+  /** Time zone, such as Europe/Berlin. */
   timeZone: string;
+  /** Where it takes place. */
   location: string;
+  /** The organizer. */
   organizer: string;
+  /** The people who are invited. */
   attendees: Attendee[];
+  /** How many attendees the appointment has. */
   attendeeCount: number;
+  /** Whether the organizer asks for an answer. */
   answerExpected: boolean;
+  /** The rule of the series; empty: a single event. */
   recurrence: string;
+  /** The status. */
   status: string;
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrenceId: string;
+  /** Version of the event; each change adds one. */
   sequence: number;
+  /** Occurrences of the series that do not take place. */
   exDates: string[];
+  /** Occurrences of the series that differ from it. */
   occurrences: Occurrence[];
+  /** Link to the video call; empty: none. */
   joinUrl: string;
 }
 
@@ -841,82 +1197,126 @@ export interface ApprovalRules {
 
 /** `awaiting` and `overdue` are threads, `agenda` calendar events, all others messages. */
 export interface Briefing {
+  /** Where the briefing begins. */
   since: string;
+  /** Emails received. */
   received: Brief;
+  /** Emails that wait for approval. */
   held: Brief;
+  /** Threads that wait for an answer. */
   awaiting: Brief;
+  /** Threads whose answer is late. */
   overdue: Brief;
+  /** Emails that were not delivered. */
   failed: Brief;
   /** What is left of today, in UTC. */
   agenda: Brief;
 }
 
 export interface FreeBusy {
+  /** When each inbox is busy, by its address. */
   inboxes: Record<string, BusyTime[]>;
 }
 
 /** `url` is shown once, when it was created; secrets are never shown. */
 export interface Connection {
+  /** Unique id. */
   id: string;
+  /** imap follows a mailbox; http takes posts of a service. */
   kind: "http" | "imap" | (string & {});
+  /** The mail service. */
   provider: string | null;
+  /** live, connecting or failing. */
   state: "connecting" | "failing" | "live" | (string & {});
+  /** The last error; null: none since the last success. */
   lastError: string | null;
+  /** When the newest email came; null: none yet. */
   lastMailAt: string | null;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** The inbox for all its mail; null: the addressed one. */
   inboxId: string | null;
   /** Whether each post must be signed. */
   signed: boolean;
+  /** Another URL of the service's API; null: the usual one. */
   apiUrl: string | null;
+  /** Name of the server. */
   host: string | null;
+  /** Port of the server. */
   port: number | null;
+  /** Name to sign in with. */
   username: string | null;
+  /** Address of the mailbox; null: unknown. */
   address: string | null;
+  /** The folder to follow. */
   folder: string | null;
+  /** From which day email is fetched. */
   since: string | null;
+  /** What happens to an email there: leave, seen or move:FOLDER. */
   after: string | null;
+  /** The server that sends the mail of the inbox. */
   smtp: SmtpServer | null;
+  /** Inboxes by the tag of username+TAG@. */
   plusAddresses: Record<string, string>;
+  /** When it was created. */
   createdAt: string;
+  /** Where the service posts, without its secret. */
   url?: string;
 }
 
 /** The counts include emails deleted since. `isKnown`: it wrote an email that did not fail DMARC. */
 export interface Contact {
+  /** The contact's address. */
   address: string;
   /** As in the newest email that did not fail DMARC, or empty. */
   name: string;
+  /** When the first email was exchanged. */
   firstSeenAt: string;
+  /** When the newest email was exchanged. */
   lastSeenAt: string;
   /** Emails from this address. */
   received: number;
   /** Emails to this address. */
   sent: number;
+  /** Threads that it takes part in. */
   threads: number;
   /** Received emails that passed DMARC. */
   authPassed: number;
   /** Received emails that failed DMARC. */
   authFailed: number;
+  /** How its emails were judged. */
   verdicts: ContactVerdicts;
   /** Why the account does not send to it, or null: `bounce`, `complaint`, … */
   suppressed: string | null;
+  /** Whether it wrote an email that did not fail DMARC. */
   isKnown: boolean;
 }
 
 export interface DirectionPolicy {
+  /** none: all is allowed; allowlist: only what a rule allows; inherit: the level above decides. */
   mode: string;
+  /** Addresses and domains that are allowed or blocked. */
   rules: PolicyRule[];
 }
 
 export interface Domain {
+  /** Unique id. */
   id: string;
+  /** Name of the domain. */
   domain: string;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** verified once its records were found. */
   status: "pending" | "verified" | (string & {});
+  /** When it was created. */
   createdAt: string;
+  /** When its records were found; null: not yet. */
   verifiedAt: string | null;
+  /** The servers that send its email, without passwords; null: those of the pod or the server. */
   outbound: string | null;
+  /** The DNS records to set. */
   records: DnsRecord[];
+  /** The signing keys. */
   dkim: DomainKey[];
   /** The server's own domain; it cannot be deleted. */
   system: boolean;
@@ -927,125 +1327,214 @@ export interface Domain {
 }
 
 export interface DomainHealth {
+  /** One entry for each check. */
   data: HealthCheck[];
 }
 
 export interface DomainReports {
+  /** First day of the reports. */
   from: string;
+  /** Last day of the reports. */
   to: string;
+  /** Mail in the domain's name, by source. */
   data: ReportedSource[];
+  /** Encryption of connections, by reporter. */
   tls: ReportedTls[];
+  /** The same by day. */
   days: ReportedDay[];
 }
 
 /** What is missing is null or empty. */
 export interface Draft {
+  /** Unique id. */
   id: string;
+  /** Your id for it; null: none. */
   clientId: string | null;
+  /** Counts changes; send it back to change what you saw. */
   version: number;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** The recipients. */
   to: string[];
+  /** Recipients of copies. */
   cc: string[];
+  /** Blind copies. */
   bcc: string[];
+  /** The subject. */
   subject: string | null;
+  /** The text; null: none yet. */
   body: string | null;
+  /** The text as HTML. */
   bodyHtml: string | null;
+  /** Id of the thread, thr_…. */
   threadId: string | null;
+  /** Whether the answered email is quoted. */
   includeQuote: boolean;
+  /** Where answers go; null: to the sender. */
   replyTo: string | null;
+  /** Whether the reply goes to all recipients. */
   replyAll: boolean;
+  /** The message to forward. */
   forwardOf: string | null;
+  /** The message that it answers. */
   replyToMessageId: string | null;
+  /** Whether a program sent the email, without a person (RFC 3834). */
   automated: boolean;
+  /** Further header fields. */
   headers: Record<string, string>;
+  /** Your own names and values. */
   metadata: Record<string, string>;
+  /** When it is sent; null: at once. */
   sendAt: string | null;
   /** It is sent automatically at `sendAt`. */
   scheduled: boolean;
+  /** Seconds in which sending can be undone. */
   undoSeconds: number;
+  /** Whether the email has a one-click unsubscribe link. */
   unsubscribe: boolean;
+  /** The address of the inbox to send from; null: its main address. */
   fromAddress: string | null;
+  /** Until when an answer is expected; null: none is. */
   expectReplyBy: string | ReplyWithin | null;
+  /** Nudges that are sent if nobody answers. */
   followUps: FollowUpStep[];
+  /** The invitation to send with it; null: none. */
   calendar: InvitationBody | null;
+  /** The files. */
   attachments: Attachment[];
+  /** The key that created it. */
   createdBy: Actor;
+  /** When it was created. */
   createdAt: string;
+  /** When it was last changed. */
   updatedAt: string;
 }
 
-/** The appointment that a mail brings, in the names of events. */
+/** The appointment that an email brings, in the names of events. */
 export interface EventCalendar {
+  /** The method of iTIP, such as REQUEST or CANCEL. */
   method: string;
+  /** UID of the event in iCalendar. */
   uid: string;
+  /** The title of the event. */
   summary: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** When it begins, in UTC; null if its time zone is unknown. */
   start_at: string | null;
+  /** When it ends, in UTC; null if its time zone is unknown. */
   end_at: string | null;
+  /** Whether it lasts whole days. */
   all_day: boolean;
+  /** Time zone, such as Europe/Berlin. */
   time_zone: string;
+  /** Where it takes place. */
   location: string;
+  /** The organizer. */
   organizer: string;
+  /** The people who are invited. */
   attendees: EventAttendee[];
+  /** How many attendees the appointment has. */
   attendee_count: number;
+  /** Whether the organizer asks for an answer. */
   answer_expected: boolean;
+  /** The rule of the series; empty: a single event. */
   recurrence: string;
+  /** The status. */
   status: string;
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrence_id: string;
+  /** Version of the event; each change adds one. */
   sequence: number;
+  /** Occurrences of the series that do not take place. */
   ex_dates: string[];
+  /** Occurrences of the series that differ from it. */
   occurrences: EventOccurrence[];
+  /** Link to the video call; empty: none. */
   join_url: string;
 }
 
 /** How likely the message is junk, and why. */
 export interface EventJunk {
+  /** From 0 (wanted) to 1 (junk). */
   score: number;
+  /** Whether the score reaches the limit for junk. */
   is_junk: boolean;
+  /** All reasons. */
   reasons: JunkReason[];
 }
 
 /** How likely a received email is junk: `score` from 0 to 1, and what it is made of. */
 export interface Junk {
+  /** From 0 (wanted) to 1 (junk). */
   score: number;
+  /** Whether the score reaches the limit for junk. */
   isJunk: boolean;
+  /** All reasons. */
   reasons: JunkReason[];
 }
 
 /** A hold. */
 export interface Hold {
+  /** held, scheduled, approved, released, rejected, expired or cancelled. */
   state: string;
+  /** All reasons. */
   reasons: string[];
+  /** SHA-256 of what an approval shows: recipients, subject, text and files. */
   contentHash: string;
+  /** When it expires; null: never. */
   expiresAt: string | null;
+  /** When it is sent; null: at once. */
   sendAt: string | null;
+  /** When it was decided; null: not yet. */
   decidedAt: string | null;
+  /** Who decided; null: nobody yet. */
   decidedBy: Actor | null;
+  /** What the person wrote with the decision. */
   note: string | null;
+  /** How many people must approve. */
   approvalsNeeded: number;
+  /** Who has approved so far. */
   approvedBy: Actor[];
+  /** Values in it that come from other people's emails. */
   origins: ValueOrigin[];
 }
 
 export interface InboxLimits {
+  /** Emails sent in this minute. */
   perMinute: Meter;
+  /** Emails sent today. */
   perDay: Meter;
+  /** New recipients today. */
   coldPerDay: Meter;
 }
 
 export interface Me {
+  /** Id of the account, acc_…. */
   accountId: string;
+  /** The same as `accountId`, for older clients. */
   customerId: string;
+  /** Name of the account. */
   accountName: string;
+  /** free, developer or business. */
   plan: "business" | "developer" | "free" | (string & {});
+  /** Id of the key. */
   keyId: string;
+  /** What the key sees: the account, a pod or an inbox. */
   scope: "account" | "inbox" | "pod" | (string & {});
+  /** The scope, with its pod or inbox. */
   apiKeyScope: "account" | (string & {}) | KeyScope;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string | null;
+  /** What the key may do. */
   permissions: string[];
+  /** Scopes of the OAuth token; null: called with a key. */
   mcpScopes: string[] | null;
+  /** What the operator allows the account. */
   limits: AccountLimits;
   /** What the agent of this inbox reads. */
   canary?: string;
@@ -1053,30 +1542,45 @@ export interface Me {
 
 /** `inboxId` or `podId` say where it is; without either it is of the account. */
 export interface MailRule {
+  /** Unique id. */
   id: string;
+  /** Its pod; null: it is of an inbox or the account. */
   podId: string | null;
+  /** Its inbox; null: it is of a pod or the account. */
   inboxId: string | null;
+  /** The name. */
   name: string;
+  /** The search that selects messages. */
   query: string;
+  /** The actions of the rule, in their order. */
   actions: RuleAction[];
+  /** Whether later rules are skipped when it matches. */
   stop: boolean;
+  /** Whether it is switched on. */
   enabled: boolean;
   /** Why the server switched it off. */
   disabledReason: string | null;
+  /** Its place: rules are applied from 0. */
   position: number;
   /** Emails that it matched in the last 30 days. */
   matches: number;
+  /** When it last matched; null: never. */
   lastMatchedAt: string | null;
+  /** When it was created. */
   createdAt: string;
 }
 
 export interface Notifications {
+  /** Who is notified, and how. */
   targets: ShownTarget[];
 }
 
 export interface Thread {
+  /** Unique id. */
   id: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** Subject of the first message. */
   subject: string;
   /** Of the newest message. */
   from: Person | null;
@@ -1084,22 +1588,35 @@ export interface Thread {
   participants: Person[];
   /** The beginning of the newest message's reply text, in one line. */
   preview: string;
+  /** Direction of the newest message. */
   lastDirection: "inbound" | "outbound" | (string & {}) | null;
   /** Of the newest message. */
   codes: string[];
   /** The worst of its messages; null if none is examined. */
   verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  /** Whether a message has files. */
   hasAttachments: boolean;
+  /** When the newest message was sent or received. */
   lastMessageAt: string;
+  /** Whether it has been read. */
   isRead: boolean;
+  /** How many messages the thread has. */
   messageCount: number;
+  /** When it was created. */
   createdAt: string;
+  /** The labels. */
   labels: string[];
+  /** Threads of the inbox whose emails name each other's Message-IDs. */
   relatedThreadIds: string[];
+  /** The user who takes care of the thread; null: nobody. */
   assigneeId: string | null;
+  /** When the thread comes back; null: it is not snoozed. */
   snoozedUntil: string | null;
+  /** Whether the thread is done. */
   isDone: boolean;
+  /** Whose answer is expected, and until when; null: nobody's. */
   awaiting: Awaiting | null;
+  /** Whether a legal hold keeps it from every deletion. */
   legalHold: boolean;
 }
 
@@ -1107,263 +1624,443 @@ export interface Thread {
 export interface ReceivingProvider {
   /** Domain of its mail servers, or of the relay. */
   provider: string;
+  /** Emails that it accepted. */
   accepted: number;
   /** Attempts that it deferred. */
   deferred: number;
   /** Permanently refused, at once or later. */
   bounced: number;
+  /** Emails that recipients reported as spam. */
   complained: number;
   /** Of the accepted, those sent encrypted. */
   tls: number;
   /** From the first attempt, on average; null without any. */
   secondsToAccept: number | null;
+  /** The pause between two emails; null: none. */
   pace: ProviderPace | null;
 }
 
 /** A rule that matched the message, and what it did. */
 export interface RuleTrace {
+  /** Id of the rule. */
   id: string;
+  /** Name of the rule. */
   name: string;
+  /** What the rule did. */
   actions: RuleStep[];
 }
 
 /** What the rule would have done to a message; `skipped` says what it would have left out, and why. */
 export interface TriedMessage {
+  /** Unique id. */
   id: string;
+  /** Id of the thread, thr_…. */
   threadId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** The sender's address. */
   fromAddr: string;
+  /** The subject. */
   subject: string;
+  /** When it was created. */
   createdAt: string;
+  /** What the rule would have done. */
   actions: RuleStep[];
 }
 
 export interface Slots {
+  /** Times at which everybody is free, the earliest first. */
   slots: Slot[];
 }
 
 export interface Usage {
+  /** First day. */
   from: string;
+  /** Last day. */
   to: string;
+  /** One entry for each day, inbox or pod. */
   data: UsageGroup[];
 }
 
 export interface WebhookDelivery {
+  /** Unique id. */
   id: string;
+  /** Id of the event, evt_…. */
   eventId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** Where it is posted. */
   url: string;
+  /** pending, delivered, failed or cancelled. */
   state: string;
+  /** When it was created. */
   createdAt: string;
+  /** When it is tried again; null: not any more. */
   nextAttemptAt: string | null;
+  /** Delivery attempts so far. */
   attempts: WebhookAttempt[];
 }
 
 /** `signature` covers the other fields, as JSON with sorted keys and no spaces: Ed25519, base64url. */
 export interface Receipt {
+  /** The message that it is about. */
   message: ReceiptMessage;
+  /** Hashes of what was decided on and stored. */
   content: ReceiptContent;
+  /** Who decided, and when. */
   decisions: ReceiptDecision[];
+  /** What each recipient's server answered. */
   deliveries: ReceiptDelivery[];
+  /** When the receipt was written. */
   issuedAt: string;
   /** A key of /.well-known/postroom-keys.json. */
   keyId: string;
+  /** Ed25519 signature, base64url. */
   signature: string;
 }
 
 export interface Account {
+  /** Unique id. */
   id: string;
+  /** Name of the account. */
   name: string;
+  /** free, developer or business. */
   plan: "business" | "developer" | "free" | (string & {});
+  /** Which emails wait for a person before they are sent. */
   approval: ApprovalRules | null;
+  /** Days until email is deleted; null: never. */
   retentionDays: number | null;
+  /** Bytes that are stored. */
   storedBytes: number;
+  /** Most bytes that the account may store; null: no limit. */
   storageLimitBytes: number | null;
+  /** Searches that the dashboard lists. */
   savedSearches: SavedSearch[];
+  /** How junk is recognized, and what is done with it. */
   junk: JunkRules | null;
+  /** Whether a second person must confirm the erasure of a contact. */
   erasureApproval: boolean;
+  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
   originGuard: string | null;
+  /** Values that the origin guard always lets pass. */
   trustedValues: string[];
+  /** The line or header that says that an agent wrote the email. */
   disclosure: Disclosure | null;
+  /** When it was created. */
   createdAt: string;
 }
 
 export interface ApiKey {
+  /** Unique id. */
   id: string;
+  /** The name. */
   name: string;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string | null;
+  /** What the key may do. */
   permissions: string[];
+  /** When it expires; null: never. */
   expiresAt: string | null;
+  /** The key that created it. */
   createdBy: string | null;
+  /** How the token begins. */
   tokenPrefix: string;
+  /** The last four characters of the token. */
   last4: string;
+  /** When it was created. */
   createdAt: string;
+  /** When it was last used; null: never. */
   lastUsedAt: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits: Budget | null;
+  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
   originGuard: string | null;
   /** oauth: a program that a person allowed. */
   kind: "key" | "oauth" | (string & {});
+  /** The API key. Postroom shows it only once. */
   token?: string;
 }
 
 /** `webhookSecret` is shown once: in the answer that set the inbox's own webhook. */
 export interface Inbox {
+  /** Unique id. */
   id: string;
+  /** The email address. */
   address: string;
+  /** The name shown with the address. */
   displayName: string | null;
+  /** When it was created. */
   createdAt: string;
+  /** Where events of the inbox are posted; null: to the account's webhook. */
   webhookUrl: string | null;
+  /** Id of the pod, pod_…; null: in no pod. */
   podId: string;
+  /** Which emails wait for a person before they are sent. */
   approval: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits: Budget | null;
+  /** Your own names and values. */
   metadata: Record<string, string | number | boolean>;
+  /** Days until email is deleted; null: never. */
   retentionDays: number | null;
+  /** Whether the inbox watches for leaks: its secrets are in no other place. */
   canary: boolean;
+  /** The address of the mailbox elsewhere that the inbox follows; null: none. */
   externalAddress: string | null;
+  /** Whether it receives email to every unused address of its domain. */
   catchAll: boolean;
+  /** Whether it receives email at all subdomains too. */
   subdomains: boolean;
+  /** Whether a legal hold keeps it from every deletion. */
   legalHold: boolean;
+  /** Your id for it; null: none. */
   clientId: string | null;
+  /** How junk is recognized, and what is done with it. */
   junk: JunkRules | null;
+  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
   originGuard: string | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure: Disclosure | null;
+  /** Signs the webhook's requests; null: no webhook. */
   webhookSecret?: string;
 }
 
 export interface Pod {
+  /** Unique id. */
   id: string;
+  /** Your id for it; null: none. */
   clientId: string | null;
+  /** Name of the pod. */
   name: string | null;
+  /** Whether it is used if none is named. */
   isDefault: boolean;
+  /** When it was created. */
   createdAt: string;
+  /** Which emails wait for a person before they are sent. */
   approval: ApprovalRules | null;
+  /** The servers that send its email, without passwords; null: those of the level above. */
   outbound: string | null;
+  /** How junk is recognized, and what is done with it. */
   junk: JunkRules | null;
+  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
   originGuard: string | null;
+  /** Values that the origin guard always lets pass. */
   trustedValues: string[];
+  /** The line or header that says that an agent wrote the email. */
   disclosure: Disclosure | null;
 }
 
 export interface Policy {
+  /** Who may write to it. */
   inbound: DirectionPolicy;
+  /** Who may be written to. */
   outbound: DirectionPolicy;
 }
 
 /** The message that an event is about. */
 export interface EventMessage {
+  /** Unique id. */
   id: string;
+  /** The sender. */
   from: string;
+  /** The recipients. */
   to: string;
+  /** The subject. */
   subject: string;
+  /** The whole text, with quotes. */
   body_text: string;
+  /** The files. */
   attachments: Attachment[];
+  /** When it was received. */
   received_at: string;
+  /** Recipients of copies. */
   cc: string[];
+  /** The Message-ID header field. */
   rfc_message_id: string;
+  /** The new text only, without quotes and signature. */
   reply_text: string;
+  /** Whether a program sent the email, without a person (RFC 3834). */
   automated: boolean;
+  /** The results of SPF, DKIM and DMARC. */
   auth: Verdicts | null;
+  /** personal, automated, marketing or bounce; null: email sent from here. */
   category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
+  /** False for bulk email, bounces and other automatic email: do not answer it automatically. */
   auto_replyable: boolean;
+  /** clean, suspicious or malicious; null: not examined yet. */
   verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  /** Warnings, with the words that caused them. */
   signals: Signal[];
+  /** Your own names and values. */
   metadata?: Record<string, string>;
+  /** One-time codes that the email contains. */
   codes: string[];
+  /** The appointment in the email; null: none. */
   calendar: EventCalendar | null;
   /** `failed`: a reader of its meaning failed. The message holds what could be read. */
   analysis?: "failed" | (string & {});
   /** Goes on with the trace (W3C) that the message belongs to. */
   traceparent?: string;
+  /** How junk is recognized, and what is done with it. */
   junk: EventJunk | null;
 }
 
 /** `recurrenceId` names an occurrence of a series, or is null. */
 export interface CalendarEvent {
+  /** Unique id. */
   id: string;
+  /** Id of the calendar, cal_…. */
   calendarId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** UID of the event in iCalendar. */
   uid: string;
+  /** The title of the event. */
   summary: string;
+  /** The text of the event. */
   description: string;
+  /** Where it takes place. */
   location: string;
+  /** When it begins. */
   start: string;
+  /** When it ends. */
   end: string;
+  /** Time zone, such as Europe/Berlin. */
   timeZone: string;
+  /** Whether it lasts whole days. */
   allDay: boolean;
+  /** Lines of the series, such as RRULE; empty: a single event. */
   recurrence: string[];
+  /** The occurrence of a series that it is about; null: the whole series. */
   recurrenceId: string | null;
+  /** The people who are invited. */
   attendees: Attendee[];
+  /** The organizer. */
   organizer: string;
+  /** The status. */
   status: "cancelled" | "confirmed" | "tentative" | (string & {});
   /** What this inbox answered; null for its own events. */
   ownResponse: "accepted" | "declined" | "needs-action" | "tentative" | (string & {}) | null;
+  /** opaque: the time is busy; transparent: it is free. */
   transparency: "opaque" | "transparent" | (string & {});
+  /** Version of the event; each change adds one. */
   sequence: number;
+  /** The email that brought it; null: it was made here. */
   messageId: string | null;
+  /** The thread of its invitations; null: none. */
   threadId: string | null;
+  /** A link that belongs to the event. */
   url: string;
   /** Of the email that brought it. */
   verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  /** Other times that attendees propose. */
   proposals: Proposal[];
+  /** When it was created. */
   createdAt: string;
+  /** When it was last changed. */
   updatedAt: string;
+  /** The invitation that waits for approval. */
   hold?: Hold;
 }
 
 export interface Sent {
+  /** Unique id. */
   id: string;
+  /** Id of the thread, thr_…. */
   threadId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** inbound or outbound. */
   direction: string;
+  /** When it was created. */
   createdAt: string;
+  /** The same as `id`. */
   messageId: string;
+  /** The Message-ID header field. */
   providerMessageId: string;
+  /** pending until it has left or failed. */
   status: string;
+  /** Why it waits or waited for approval; null: it never did. */
   hold?: Hold;
 }
 
 /** The new rules are switched off: look at what each matches, then switch it on. */
 export interface ImportedRules {
+  /** The new rules, switched off. */
   data: MailRule[];
+  /** Rules that could not be taken over. */
   skipped: SkippedRule[];
 }
 
 export interface Deliverability {
+  /** How many days the counts cover. */
   days: number;
+  /** One entry for each provider. */
   data: ReceivingProvider[];
+  /** Domains whose daily limits still grow. */
   warmUps: WarmUp[];
 }
 
 export interface Message {
+  /** Unique id. */
   id: string;
+  /** Id of the thread, thr_…. */
   threadId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** inbound or outbound. */
   direction: string;
+  /** The sender's address. */
   fromAddr: string;
+  /** The address of the inbox. */
   toAddr: string;
+  /** The addresses in the To field. */
   headerTo: string;
+  /** to, or cc if the inbox is only a recipient of a copy; null: email sent from here. */
   deliveryRole: string | null;
+  /** Recipients of copies. */
   cc: string[];
+  /** The subject. */
   subject: string;
+  /** The whole text, with quotes. */
   bodyText: string;
+  /** The text as HTML. */
   bodyHtml: string;
+  /** When it was created. */
   createdAt: string;
+  /** The Message-ID header field. */
   rfcMessageId: string;
+  /** The new text only, without quotes and signature. */
   replyText: string;
+  /** The results of SPF, DKIM and DMARC. */
   auth: Verdicts | null;
+  /** Whether a program sent the email, without a person (RFC 3834). */
   automated: boolean;
+  /** Whether the sender is new in the thread. */
   newParticipant: boolean;
+  /** One-time codes that the email contains. */
   codes: string[];
+  /** Web addresses that the email links to. */
   links: string[];
+  /** The same web addresses, with what each is for. */
   linkDetails: LinkDetail[];
+  /** personal, automated, marketing or bounce; null: email sent from here. */
   category: "automated" | "bounce" | "marketing" | "personal" | (string & {}) | null;
+  /** False for bulk email, bounces and other automatic email: do not answer it automatically. */
   autoReplyable: boolean;
+  /** clean, suspicious or malicious; null: not examined yet. */
   verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  /** Warnings, with the words that caused them. */
   signals: Signal[];
+  /** How junk is recognized, and what is done with it. */
   junk: Junk | null;
+  /** The appointment in the email; null: none. */
   calendar?: Appointment;
+  /** What could not be read; empty: all was read. */
   parseError?: string;
   /** `failed`: a reader of its meaning failed. The message holds what could be read. */
   analysis?: "failed" | (string & {});
@@ -1373,9 +2070,13 @@ export interface Message {
   copiedFrom?: string;
   /** Of the trace (W3C) that the message belongs to, if it was sent or received in one. */
   traceId?: string;
+  /** Your own names and values. */
   metadata?: Record<string, string>;
+  /** Blind copies. */
   bcc?: string[];
+  /** Where answers go; null: to the sender. */
   replyTo?: string | null;
+  /** Further header fields. */
   headers?: Record<string, string>;
   /** The message that this one redirects unchanged, still from its author. */
   redirectOf?: string;
@@ -1391,17 +2092,25 @@ export interface Message {
   ccRaw?: string[];
   /** The alias or other address of the inbox that the email came to, if not its own. */
   deliveredTo?: string;
+  /** received; or pending, sent or failed. */
   status: "failed" | "pending" | "received" | "sent" | (string & {});
+  /** Whether a policy stopped it: agents do not see it. */
   blocked: boolean;
+  /** The labels. */
   labels: string[];
   /** Where mail clients show it. Junk also has what a policy stopped. */
   folder: "inbox" | "junk" | "sent" | "trash" | (string & {});
   /** Whose answer to it its thread waits for. */
   awaiting: Awaiting | null;
+  /** Whether the text of all files was read. */
   attachmentsRead: boolean;
+  /** The files. */
   attachments: Attachment[];
+  /** All recipients, with their state. */
   recipients?: Recipient[];
+  /** Why it waits or waited for approval; null: it never did. */
   hold?: Hold;
+  /** Whether it was kept here instead of sent. */
   captured?: boolean;
   /** true: put here by a mail client or an import; this server did not receive it. */
   imported?: boolean;
@@ -1409,51 +2118,82 @@ export interface Message {
 
 /** How many of the examined messages match; the newest 20 of them. Nothing was changed. */
 export interface TriedRule {
+  /** How many match. */
   matched: number;
   /** The last 1,000 received messages, or all. */
   examined: number;
+  /** The newest 20 that match. */
   messages: TriedMessage[];
 }
 
 export interface Event {
+  /** Type of the event, such as message.received. */
   event: string;
+  /** Id of the event, evt_…. */
   event_id: string;
+  /** Id of the inbox; null: of no single inbox. */
   inbox_id: string;
+  /** Id of the thread, thr_…. */
   thread_id: string;
+  /** The message that it is about. */
   message: EventMessage;
+  /** When it happened. */
   occurred_at: string;
+  /** The recipient that it is about. */
   recipient?: string;
+  /** Why it happened. */
   reason?: string;
+  /** The hold that it is about. */
   hold?: EventHold;
+  /** Who did it: a key, a user or the server. */
   actor?: Actor;
+  /** What the person wrote with the decision. */
   note?: string | null;
+  /** Whether the message has been deleted since. */
   deleted?: boolean;
+  /** The domain that it is about. */
   domain?: EventDomain;
+  /** The certificate that it is about. */
   certificate?: EventCertificate;
+  /** What people did with the thread. */
   thread?: EventThread;
+  /** The rule that it is about. */
   rule?: EventRule;
+  /** The calendar event that it is about. */
   calendar_event?: EventCalendarEvent;
 }
 
 export interface Approval {
+  /** The message that waits. */
   message: Message;
+  /** Why it waits or waited for approval; null: it never did. */
   hold: Hold;
 }
 
 /** A found message, the parts that matched, and a snippet of the first. */
 export interface SearchResult {
+  /** The message that was found. */
   message: Message;
+  /** How many match. */
   matched: string[];
+  /** The part of the text that matches. */
   snippet: string;
 }
 
 export interface ThreadMessages {
+  /** Id of the thread, thr_…. */
   threadId: string;
+  /** Id of the inbox; null: of no single inbox. */
   inboxId: string;
+  /** The subject. */
   subject: string;
+  /** Whether it has been read. */
   isRead: boolean;
+  /** Its messages, the oldest first. */
   data: Message[];
+  /** How many there are on all pages. */
   total: number;
+  /** Threads of the inbox whose emails name each other's Message-IDs. */
   relatedThreadIds: string[];
   /** Only when a page is cut short: the next one starts after it. */
   truncated?: boolean;
@@ -1462,14 +2202,18 @@ export interface ThreadMessages {
 }
 
 export interface EventPage {
+  /** The items of this page. */
   data: Event[];
+  /** Pass it on to get the next page; null: this is the last one. */
   next: string | null;
   /** Only when a page is cut short: the next one starts after it. */
   truncated?: boolean;
 }
 
 export interface SearchPage {
+  /** The items of this page. */
   data: SearchResult[];
+  /** Pass it on to get the next page; null: this is the last one. */
   next: string | null;
 }
 
@@ -1484,21 +2228,25 @@ export interface NewInbox {
   podId?: string | null;
   /** The inbox's own webhook, instead of the account's. */
   webhookUrl?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits?: Budget | null;
   /** Stored and shown, never sent. Keys that are not given stay, null removes one. */
   metadata?: Record<string, string | number | boolean | null> | null;
-  /** Days that mail is kept; older mail is deleted. */
+  /** Days until email is deleted. */
   retentionDays?: number | null;
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
+  /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure?: Disclosure | null;
-  /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
+  /** Allow names such as postmaster or admin: with a key of the account, on your domain. */
   allowReserved?: boolean;
-  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  /** Your id for it. The same id again returns the existing one (200), unchanged. */
   clientId?: string | null;
   /** Takes mail to every address of its domain that nobody has; one inbox a domain. */
   catchAll?: boolean;
@@ -1511,11 +2259,13 @@ export interface InboxChange {
   displayName?: string | null;
   /** The inbox's own webhook, instead of the account's. */
   webhookUrl?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits?: Budget | null;
   /** Stored and shown, never sent. Keys that are not given stay, null removes one. */
   metadata?: Record<string, string | number | boolean | null> | null;
-  /** Days that mail is kept; older mail is deleted. */
+  /** Days until email is deleted. */
   retentionDays?: number | null;
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
@@ -1523,9 +2273,11 @@ export interface InboxChange {
   catchAll?: boolean;
   /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
   subdomains?: boolean;
+  /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure?: Disclosure | null;
   /** true: nothing in it is deleted, erased or expired until this is false again. */
   legalHold?: boolean;
@@ -1543,7 +2295,9 @@ export interface NewKey {
   permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[] | null;
   /** When the key expires; never by default. */
   expiresAt?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits?: Budget | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
@@ -1552,11 +2306,13 @@ export interface NewKey {
 export interface AccountChange {
   /** A name for people. */
   name?: string;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
-  /** Days that mail is kept; older mail is deleted. */
+  /** Days until email is deleted. */
   retentionDays?: number | null;
   /** Saved searches; a list replaces the previous one. */
   savedSearches?: SavedSearch[];
+  /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
   /** true: a second person confirms each erasure of a contact. */
   erasureApproval?: boolean;
@@ -1564,6 +2320,7 @@ export interface AccountChange {
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure?: Disclosure | null;
 }
 
@@ -1575,7 +2332,9 @@ export interface NewScopedKey {
   permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[] | null;
   /** When the key expires; never by default. */
   expiresAt?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits?: Budget | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
@@ -1590,7 +2349,9 @@ export interface KeyChange {
   name?: string;
   /** Some of those it has. */
   permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[];
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
+  /** Limits on sending; null: no further limit. */
   limits?: Budget | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
@@ -1603,14 +2364,17 @@ export interface NewPod {
   clientId?: string | null;
   /** A name for people. */
   name?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
+  /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure?: Disclosure | null;
 }
 
@@ -1619,14 +2383,17 @@ export interface PodChange {
   clientId?: string | null;
   /** A name for people. */
   name?: string | null;
+  /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
   /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
+  /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
   /** What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`. */
   originGuard?: "hold" | "mark" | "off" | "refuse" | null;
   /** Domains, addresses, account and telephone numbers that any send may carry. */
   trustedValues?: string[] | null;
+  /** The line or header that says that an agent wrote the email. */
   disclosure?: Disclosure | null;
 }
 
@@ -1651,6 +2418,7 @@ export interface UserChange {
 }
 
 export interface NotificationsBody {
+  /** Who is notified, and how. */
   targets: TargetBody[];
 }
 
@@ -1681,7 +2449,9 @@ export interface NewFeedback {
 export interface ThreadChange {
   /** false marks it unread. */
   is_read?: boolean;
+  /** Labels to add. */
   addLabels?: string[];
+  /** Labels to remove. */
   removeLabels?: string[];
   /** A user who sees the inbox; null assigns the thread to nobody. */
   assigneeId?: string | null;
@@ -1703,7 +2473,9 @@ export interface NewNote {
 export interface MessageChange {
   /** When to send a scheduled message instead, with time zone. */
   sendAt?: string;
+  /** Labels to add. */
   addLabels?: string[];
+  /** Labels to remove. */
   removeLabels?: string[];
 }
 
@@ -1748,7 +2520,9 @@ export interface NewCalendarEvent {
   start: string;
   /** As start; of whole days the day after the last one. */
   end: string;
+  /** The calendar; by default that of the inbox. */
   calendarId?: string | null;
+  /** The inbox, if no calendar is named. */
   inboxId?: string | null;
   /** A zone such as Europe/Berlin. */
   timeZone?: string | null;
@@ -1762,6 +2536,7 @@ export interface NewCalendarEvent {
   recurrence?: string[];
   /** Who is invited by email. */
   attendees?: NewAttendee[];
+  /** The status. */
   status?: "confirmed" | "tentative";
   /** transparent takes no time: others may be at once. */
   transparency?: "opaque" | "transparent";
@@ -1770,8 +2545,11 @@ export interface NewCalendarEvent {
 }
 
 export interface NewAttendee {
+  /** The attendee's address. */
   address: string;
+  /** The attendee's name. */
   name?: string;
+  /** Role of the attendee, such as req-participant. */
   role?: "chair" | "opt-participant" | "req-participant";
 }
 
@@ -1794,6 +2572,7 @@ export interface CalendarEventChange {
   recurrence?: string[];
   /** Who is invited by email. */
   attendees?: NewAttendee[];
+  /** The status. */
   status?: "confirmed" | "tentative";
   /** transparent takes no time: others may be at once. */
   transparency?: "opaque" | "transparent";
@@ -1811,11 +2590,13 @@ export interface Response {
 export interface FindTimes {
   /** Who takes part. */
   inboxIds: string[];
+  /** How long the meeting takes. */
   durationMinutes: number;
   /** The beginning of the time that is looked at. */
   from: string;
   /** Its end. */
   until: string;
+  /** Most times to return. */
   limit?: number;
 }
 
@@ -1855,6 +2636,7 @@ export interface SendBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number;
+  /** The invitation to send with it. */
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
@@ -1890,7 +2672,9 @@ export interface SentFile {
 
 /** An attachment of a message that the API key can read. */
 export interface AttachmentOf {
+  /** Id of the message, msg_…. */
   messageId: string;
+  /** Name of the file. */
   filename: string;
 }
 
@@ -1941,6 +2725,7 @@ export interface NewDraft {
   sendAt?: string | null;
   /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number | null;
+  /** The invitation to send with it. */
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
@@ -1956,7 +2741,7 @@ export interface NewDraft {
   expectReplyBy?: string | ReplyWithin | null;
   /** Nudges, in the order of their days; an answer, a bounce, a pause or your own next email cancels them. */
   followUps?: FollowUpStep[] | null;
-  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  /** Your id for it. The same id again returns the existing one (200), unchanged. */
   clientId?: string | null;
 }
 
@@ -1996,6 +2781,7 @@ export interface DraftChange {
   sendAt?: string | null;
   /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number | null;
+  /** The invitation to send with it; null removes it. */
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
@@ -2016,21 +2802,22 @@ export interface DraftChange {
 }
 
 export interface NewFiles {
+  /** The files. */
   attachments?: SentFile[];
 }
 
 export interface NewTemplate {
-  /** The inbox whose mails are written from it. */
+  /** The inbox whose emails are written from it. */
   inboxId: string;
   /** Name used by sends, unique in its inbox. */
   name: string;
   /** Plain text, or HTML, which is detected; `{{name}}` is a field. */
   body: string;
-  /** Subject of mails written from it, unless they give their own. */
+  /** Subject of emails written from it, unless they give their own. */
   subject?: string | null;
   /** A separate HTML version; field values are escaped in it. */
   bodyHtml?: string | null;
-  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  /** Your id for it. The same id again returns the existing one (200), unchanged. */
   clientId?: string | null;
 }
 
@@ -2039,7 +2826,7 @@ export interface TemplateChange {
   name?: string;
   /** Plain text, or HTML, which is detected; `{{name}}` is a field. */
   body?: string;
-  /** Subject of mails written from it, unless they give their own. */
+  /** Subject of emails written from it, unless they give their own. */
   subject?: string | null;
   /** A separate HTML version; field values are escaped in it. */
   bodyHtml?: string | null;
@@ -2093,14 +2880,17 @@ export interface DomainChange {
 }
 
 export interface NewConnection {
+  /** imap follows a mailbox; http takes posts of a service. */
   kind: "http" | "imap";
   /** Host of the IMAP server. */
   host?: string | null;
   /** 993, the default, is TLS; others STARTTLS. */
   port?: number | null;
+  /** Name to sign in with. */
   username?: string | null;
   /** Usually an app password. */
   password?: string | null;
+  /** Signs in with OAuth instead of a password. */
   oauth?: OAuthGrant | null;
   /** Of the mailbox, if the username is none. */
   address?: string | null;
@@ -2110,6 +2900,7 @@ export interface NewConnection {
   since?: string | null;
   /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string | null;
+  /** The server that sends the mail of the inbox. */
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string> | null;
@@ -2121,7 +2912,7 @@ export interface NewConnection {
   podId?: string | null;
   /** Verifies each post. Without it the secret in the URL is enough. */
   signingKey?: string | null;
-  /** Fetches mails from Resend, which posts only ids. */
+  /** Fetches emails from Resend, which posts only ids. */
   apiKey?: string | null;
   /** Another URL of Resend's API. */
   apiUrl?: string | null;
@@ -2129,23 +2920,32 @@ export interface NewConnection {
 
 /** Instead of a password: the refresh token that a person allowed. */
 export interface OAuthGrant {
+  /** Where the mail service gives access tokens. */
   tokenUrl: string;
+  /** The client id that the mail service gave you. */
   clientId: string;
+  /** The client secret that the mail service gave you. */
   clientSecret: string;
+  /** The refresh token that a person allowed. */
   refreshToken: string;
 }
 
 export interface ConnectionChange {
+  /** The password, which replaces the stored one. */
   password?: string;
+  /** Signs in with OAuth instead of a password. */
   oauth?: OAuthGrant;
+  /** The folder to follow. */
   folder?: string;
   /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string;
+  /** The server that sends the mail of the inbox. */
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string>;
   /** Verifies each post. Without it the secret in the URL is enough. */
   signingKey?: string | null;
+  /** The mail service's API key, which replaces the stored one. */
   apiKey?: string;
   /** Another URL of Resend's API. */
   apiUrl?: string | null;
@@ -2171,7 +2971,7 @@ export interface NewListedWebhook {
   podIds?: string[];
   /** Header fields to add; shown as ***, and *** keeps the value. */
   headers?: Record<string, string>;
-  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  /** Your id for it. The same id again returns the existing one (200), unchanged. */
   clientId?: string | null;
   /** Only events of messages that this search matches. */
   query?: string;
@@ -2218,13 +3018,16 @@ export interface JunkLessons {
 }
 
 export interface PolicyChange {
+  /** Who may write to it. */
   inbound?: GivenPolicy;
+  /** Who may be written to. */
   outbound?: GivenPolicy;
 }
 
 export interface GivenPolicy {
   /** allowlist: only what a rule allows. */
   mode?: "allowlist" | "inherit" | "none";
+  /** Addresses and domains that are allowed or blocked. */
   rules?: GivenRule[];
 }
 
@@ -2260,12 +3063,14 @@ export interface NewMailRule {
   actions: RuleAction[];
   /** true: rules behind it are left out for email that it matches. */
   stop?: boolean;
+  /** Whether it is switched on. */
   enabled?: boolean;
   /** Among the rules of its level, from 0. */
   position?: number | null;
 }
 
 export interface RuleFile {
+  /** Where the file comes from. */
   format: "gmail" | "thunderbird";
   /** The file. */
   content: string;
@@ -2274,6 +3079,7 @@ export interface RuleFile {
 export interface RuleTrial {
   /** A search: the rule is for the email that it finds. */
   query: string;
+  /** The actions to try. */
   actions?: RuleAction[];
   /** Only email of this inbox. */
   inboxId?: string | null;

@@ -200,7 +200,7 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
 
 
 def _require_unused(tx: Tx, domain: Domain) -> None:
-    """Another account may have addresses there, as at a subdomain of a domain of its own."""
+    """Another account may have addresses there, as at a subdomain of its own domain."""
     above = at_or_above(domain.name)[1:]
     owners = all_of(
         tx,
@@ -211,7 +211,7 @@ def _require_unused(tx: Tx, domain: Domain) -> None:
         own=domain.account_id,
     )
     if any(_has_addresses(tx, row["account_id"], row["name"], f"%@{domain.name}") for row in owners):
-        raise DomainTaken(f"Another account uses addresses at {domain.name}, below a domain of its own.")
+        raise DomainTaken(f"Another account uses addresses at {domain.name}, below its domain.")
 
 
 def set_subdomains(tx: Tx, domain: Domain, is_on: bool) -> Domain:

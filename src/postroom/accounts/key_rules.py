@@ -19,7 +19,7 @@ from postroom.storage.database import Tx
 def require_may_bind(caller: Caller) -> None:
     """A key that is held or limited may not set rules or limits: they could be weaker."""
     if caller.is_bound:
-        raise Forbidden("A key with rules or limits of its own cannot change those of any key.")
+        raise Forbidden("A key with its own rules or limits cannot change those of any key.")
 
 
 def make(
@@ -65,7 +65,7 @@ def _may_give(maker: Key) -> set[str]:
 
 
 def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
-    """Without an end of its own a key expires with its maker."""
+    """Without its own end, a key expires with the key that made it."""
     if asked is not None and asked <= now:
         raise BadRequest("expiresAt must be in the future.", field="expiresAt")
     if asked is not None and makers is not None and asked > makers:
@@ -85,7 +85,7 @@ def bind(
         key = replace(key, approval=approvals.check_and_encode(approval))
     if budget is not UNSET:
         own = limits.check_and_encode(budget, allowed)
-        key = replace(key, limits=own, budget_id=None)  # a budget of its own from now on
+        key = replace(key, limits=own, budget_id=None)  # its own budget from now on
     if origin_guard is not UNSET:
         key = replace(key, origin_guard=origin_guard)
     return key

@@ -125,12 +125,12 @@ class Caller(Struct, frozen=True):
 
     @property
     def inbox_id(self) -> str | None:
-        """The only inbox that the key reaches, if any."""
+        """Return the only inbox in the key's scope, if any."""
         return self.scope.inbox_id
 
     @property
     def pod_id(self) -> str | None:
-        """The only pod that the key reaches, if any."""
+        """Return the only pod in the key's scope, if any."""
         return self.scope.pod_id
 
 

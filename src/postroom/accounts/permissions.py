@@ -21,7 +21,7 @@ TEACHING = (SEND, MANAGE)  # what is junk
 
 
 def with_notes(held: Iterable[str]) -> set[str]:
-    """Of a key that sees more than one inbox: whoever reads and drafts there has the notes as well."""
+    """Of a key that sees more than one inbox: one that reads and drafts there has the notes as well."""
     return {*held, NOTES} if {READ, DRAFT} <= set(held) else set(held)
 
 

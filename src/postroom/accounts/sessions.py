@@ -212,7 +212,7 @@ def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -
     """For the oldest key of the account that may do everything."""
     key = _find_full_key(tx, account_id, now)
     if key is None:
-        raise NotFound("This account has no key of its own that may do everything. Create one first.")
+        raise NotFound("This account has no key with every permission. Create one first.")
     put_link(tx, SignInProof(account_id, key.id, is_operator, by_key=False), token, now)
 
 

@@ -1,6 +1,6 @@
 """REPORT: calendar-query, calendar-multiget, free-busy-query (RFC 4791) and sync-collection (RFC 6578).
 
-What is found is read beside all other work and written in a thread: a calendar may have 200,000 events.
+What is found is read next to all other work and written in a thread: a calendar may have 200,000 events.
 """
 
 from collections.abc import Sequence
@@ -124,7 +124,7 @@ def write_file(
 
 
 def expanded(event: CalendarEvent, time: TimeRange, steps: StepBudget) -> bytes:
-    """RFC 4791, section 9.6.5: each occurrence by itself, in UTC."""
+    """RFC 4791, section 9.6.5: each occurrence alone, in UTC."""
     series = event.series
     found = occurrences(series, time.since, time.until, EXPANDED, "UTC", steps)
     parts: list[tuple[Series, Kept]] = []

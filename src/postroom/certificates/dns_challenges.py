@@ -75,7 +75,7 @@ def to_value(key_authorization: str) -> str:
 
 
 async def _has(server: str, name: str, value: str) -> bool:
-    """A resolver of its own: nothing is cached."""
+    """Its own resolver: nothing is cached."""
     resolver = Resolver([server], deadline_seconds=ANSWER_SECONDS)
     try:
         return value.encode() in await resolver.txt(name)

@@ -33,7 +33,7 @@ class CertificatesInUse:
             await pools.ONCE.run(self._install, each)
 
     async def show_challenges(self, challenges: Sequence[OpenChallenge]) -> None:
-        """Anyone who asks for a name with a challenge meets the certificate that answers it."""
+        """A client that asks for a name with a challenge gets the certificate that answers it."""
         shown = {each.name: await pools.ONCE.run(self._make_challenge, each) for each in challenges}
         self._certificate.challenges = shown
 

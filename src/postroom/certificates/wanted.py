@@ -21,7 +21,7 @@ def own_names(config: Config) -> tuple[str, ...]:
 
 
 def is_public_name(name: str) -> bool:
-    """Authorities sign no addresses and no names of one's own network."""
+    """Authorities sign no addresses and no names of a private network."""
     with contextlib.suppress(ValueError):
         ip_address(name)
         return False

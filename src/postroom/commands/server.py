@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.resources import Resources
     from postroom_client.profiles import SavedProfile
 
-# With Python's usual 5 ms, a busy event loop would delay the writer at each of a mail's dozen statements.
+# With Python's usual 5 ms, a busy event loop would delay the writer at each of an email's dozen statements.
 SWITCH_SECONDS = 0.0005
 
 

@@ -171,7 +171,7 @@ def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
 
 
 def _import(wanted: "Sequence[tuple[Find, str]]", as_json: bool | None) -> None:
-    """From each source into its inbox. Mails are parsed by one process per core."""
+    """From each source into its inbox. Emails are parsed by one process per core."""
     from postroom.inward.extraction_pool import ExtractionPool
     from postroom.processes.pools import ProcessPool
 
@@ -222,7 +222,7 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
 
 def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | None = None) -> T:
-    """Opens the storage of these settings, or of the environment, beside a server that may be running."""
+    """Opens the storage of these settings, or of the environment, next to a server that may be running."""
 
     async def opened(db: "Database", config: Config) -> T:
         import asyncio

@@ -30,7 +30,7 @@ def require_sendable(mail: OutgoingMail) -> None:
 
 
 def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> OutgoingEnvelope:
-    """Raises DeliveryError if this server can never take this mail."""
+    """Raises DeliveryError if this server can never take this email."""
     _require_size(mail, host, features)
     sender, recipient = _with_ascii_domain(mail.mail_from), _with_ascii_domain(mail.recipient)
     parameters = f" SIZE={len(mail.raw)}" if "SIZE" in features else ""

@@ -27,7 +27,7 @@ _CERTIFICATE_FAULTS: dict[int | None, str] = {
 
 
 class Timeouts(Struct, frozen=True):
-    """Seconds per stage, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of a mail."""
+    """Seconds per stage, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of an email."""
 
     connect: float = 30
     tls: float = 60

@@ -1,4 +1,4 @@
-"""Answers a letter to check@ with what was seen of it: only to authenticated senders, and rarely."""
+"""Answers an email to check@ with what was seen of it: only to authenticated senders, and rarely."""
 
 from ipaddress import ip_address
 

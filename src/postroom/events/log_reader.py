@@ -1,4 +1,4 @@
-"""Reads the event log for whoever missed something: one page at a time, until nothing is missing."""
+"""Reads the event log for readers that missed something: one page at a time, until nothing is missing."""
 
 import asyncio
 from collections.abc import Callable

@@ -60,7 +60,7 @@ class EventOccurrence(Struct, frozen=True):
 
 
 class EventCalendar(Struct, frozen=True, kw_only=True):
-    """The appointment that a mail brings, in the names of events."""
+    """The appointment that an email brings, in the names of events."""
 
     method: str
     uid: str

@@ -90,7 +90,7 @@ def remove(tx: Tx, user_id: str, subscription_id: str) -> None:
 
 
 def record_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:
-    """A failure is shown beside its device until a push succeeds."""
+    """A failure is shown next to its device until a push succeeds."""
     tx.run(
         "update push_subscriptions set last_error = :error, failed_at = :failed_at,"
         " told_at = coalesce(:told_at, told_at), ended_at = :ended_at where id = :id",

@@ -243,7 +243,7 @@ def record_state(tx: Tx, connection: Connection, state: str, error: str | None) 
 
 
 def record_mail(tx: Tx, connection_id: str, now: int) -> None:
-    """After a mail was received: clears earlier errors."""
+    """After an email was received: clears earlier errors."""
     tx.run(
         "update connections set state = :live, last_error = null, last_mail_at = :now where id = :id",
         live=LIVE,

@@ -171,7 +171,7 @@ async def take_mails(
 
 
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
-    """Durable on return. An email in a loop is left there, and so is a letter of this server to a person."""
+    """Durable on return. An email in a loop is left there, and so is an email of this server to a person."""
     resources = follower.resources
     if await resources.db.read(own_letters.is_own, own_letters.find_marks(raw)):
         log.get().info("an email of this server was left", connection=connection.id, uid=uid)

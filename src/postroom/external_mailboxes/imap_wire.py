@@ -33,7 +33,7 @@ class ImapResponse(Struct, frozen=True):
 
 
 class ImapWire:
-    """Reads one response at a time; never holds more than one mail."""
+    """Reads one response at a time; never holds more than one email."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

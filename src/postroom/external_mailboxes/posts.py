@@ -1,4 +1,4 @@
-"""Applies a post of a mail service: a mail into its inboxes, a bounce, a complaint, or a handshake."""
+"""Applies a post of a mail service: an email into its inboxes, a bounce, a complaint, or a handshake."""
 
 from collections.abc import Callable
 
@@ -113,7 +113,7 @@ class PostIntake:
             await self._take_mail(connection, posted.mail)
 
     async def _fetch_mail(self, connection: Connection, email_id: str) -> bytes:
-        """Resend posts the id of a mail: asks for its URL, and then for its bytes."""
+        """Resend posts the id of an email: asks for its URL, and then for its bytes."""
         api_url = str(connection.settings.get("apiUrl") or RESEND_URL).rstrip("/")
         key = {"Authorization": f"Bearer {connection.hidden.get('apiKey', '')}"}
         answer = await self._fetch(f"{api_url}/emails/receiving/{email_id}", key, 8 * 1024 * 1024)

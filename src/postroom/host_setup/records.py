@@ -38,7 +38,7 @@ class SetRecordOutcome(Struct, frozen=True):
 def wanted_records(
     config: Config, addresses: HostAddresses, of_domain: Sequence[Mapping[str, Any]]
 ) -> list[WantedRecord]:
-    """`of_domain` are the records of `postroom domains get`. A relay has an SPF record of its own."""
+    """`of_domain` are the records of `postroom domains get`. A relay has its own SPF record."""
     host = config.domain
     policy = mta_sts.write_record(own_policy(config))
     records = [WantedRecord(host, "A", addresses.ipv4)] if addresses.ipv4 else []

@@ -34,9 +34,9 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     assert client.mail is not None, "the email came before the command was whole"
     raw = await pools.FILES.run(client.mail.read)
     if not raw.strip():
-        raise FolderRefused("CANNOT", "The mail is empty.")
+        raise FolderRefused("CANNOT", "The email is empty.")
     if await db.read(own_letters.is_own, own_letters.find_marks(raw)):
-        raise FolderRefused("CANNOT", "This is a letter of the server to a person: agents must not read it.")
+        raise FolderRefused("CANNOT", "The server wrote this email to a person. Agents must not read it.")
     if folder == uid_map.DRAFTS:
         uid = await _draft(client, request, raw)
     else:
@@ -103,4 +103,4 @@ async def _import(client: ImapState, folder: str, request: AppendMail, raw: byte
     try:
         return await import_new(client.resources, client.extractor, client.inbox, raw, at, file)
     except TooManyHops:
-        raise FolderRefused("CANNOT", "This mail has passed too many servers.") from None
+        raise FolderRefused("CANNOT", "This email has passed too many servers.") from None

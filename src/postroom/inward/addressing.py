@@ -1,4 +1,4 @@
-"""Which addresses a mail names: the role of its inbox, and all participants."""
+"""Which addresses an email names: the role of its inbox, and all participants."""
 
 from collections.abc import Set
 

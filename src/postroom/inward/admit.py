@@ -49,7 +49,7 @@ def decide(
     base_url: str,
     now: int,
 ) -> list[str]:
-    """Lets in a mail that waited for its examination, blocks it or junks it. Returns the bells to ring."""
+    """Lets in an email that waited for its examination, blocks it or junks it. Returns the bells to ring."""
     names = get_names(tx, message.id)
     refusal = find_refusal(tx, inbox, document, names.senders)
     if refusal is None and document.junk is not None and document.junk.is_junk and keeps_junk_apart:

@@ -8,7 +8,7 @@ from postroom_mail.reading.calendar import Calendar
 
 
 def read_appointment(mail: ParsedMail) -> Appointment | None:
-    """Return the first appointment found in its calendars: a part of its own, a file, or the whole mail."""
+    """Return the first appointment found in its calendars: its own part, a file, or the whole mail."""
     found = find_appointment(mail)
     return None if found is None else _shown(found)
 

@@ -18,7 +18,7 @@ def value_keys(
     fields = "\n".join((mail.subject, *targets, *islice(people, values.MOST_VALUES)))
     own = values.address(mail.from_address).key
     found = values.held_by(body_text, new_words) | values.held_by(fields, "")
-    if mail.body_text and page.text:  # whoever reads the HTML may find other words there
+    if mail.body_text and page.text:  # a reader of the HTML may find other words there
         found |= values.held_by(page.text, "")
     stored = values.with_few_links(found)
     return (*(key for key in stored if key != own), *(values.code(each).key for each in found_codes))

@@ -1,4 +1,4 @@
-"""What a mail is on its way in: an Arrival at a door, a ReadMail, and an AcceptedMail before it is stored.
+"""What an email is on its way in: an Arrival at a door, a ReadMail, and an AcceptedMail before it is stored.
 
 For each inbox it is an AddressedMail then, and a StoredCopy once it has its place there.
 """
@@ -32,7 +32,7 @@ class Destination(Struct, frozen=True):
     review: Reviewed | None = None  # the answer of a reviewer, which goes into no inbox
     is_dropped: bool = False  # nobody reads this address, and nobody is notified
     report_domain: str = ""  # the domain of a report by mail, which goes into no inbox
-    is_check: bool = False  # the sender wants to know what was seen of the letter
+    is_check: bool = False  # the sender wants to know what was seen of the email
     delivered_to: str = ""  # the address that it came to, if it is not the inbox's own
 
     @property
@@ -53,7 +53,7 @@ class TakenFrom(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Where a mail came from and to whom. `peer_ip` is "" for mail that never left this server."""
+    """Where an email came from and to whom. `peer_ip` is "" for mail that never left this server."""
 
     destinations: tuple[Destination, ...]
     trace: bytes  # our own Received field, put before the mail
@@ -72,7 +72,7 @@ class Origin(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A mail as a door hands it over."""
+    """An email as a door hands it over."""
 
     origin: Origin
     raw: bytes
@@ -118,7 +118,7 @@ class ReadMail(Struct, frozen=True):
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
-    letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
+    letter_marks: tuple[str, ...] = ()  # it may be an email of this server: then it goes into no inbox
     junk_words: float = 0.0  # how much its words speak for junk, by what all accounts start with
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
     failed: tuple[str, ...] = ()  # the readers of meaning that raised
@@ -142,14 +142,14 @@ class ReadMail(Struct, frozen=True):
 
 
 class AcceptedMail(Struct, frozen=True):
-    """A mail that was read and is about to be stored; the bytes of a large one are in a blob."""
+    """An email that was read and is about to be stored; the bytes of a large one are in a blob."""
 
     read: ReadMail
     base_url: str
     now: int  # when it was accepted
     blob: str | None = None
     about: About | None = None  # the sent mail that the report is proven to be about
-    envelope: bytes | None = None  # as IMAP writes it, if the server has mail programs
+    envelope: bytes | None = None  # as IMAP writes it, if the server has mail clients
     is_filed: bool = False  # by a mail client or an import: nobody becomes known by it
     junk_action: str = "mark"  # the server's
     # The message that was received with the same bytes: of filed mail, and of a copy that a rule makes.
@@ -162,7 +162,7 @@ class AcceptedMail(Struct, frozen=True):
 
 
 class AddressedMail(Struct, frozen=True):
-    """An accepted mail for one of its inboxes. `number` is its index among the mails stored together."""
+    """An accepted mail for one of its inboxes. `number` is its index among the emails stored together."""
 
     number: int
     mail: AcceptedMail

@@ -49,10 +49,10 @@ from postroom_mail.reports.report import Report
 if TYPE_CHECKING:
     from postroom_mail.screening.passage import Passage
 
-AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
+AT_ONCE_BYTES = 32 * 1024  # next to all else that a process does
 AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
-PATIENCE_SECONDS = 0.01  # for other mails to share a commit
+PATIENCE_SECONDS = 0.01  # for other emails to share a commit
 FAILURES = ("bounce", "delay")
 NOT_JUDGED = Verdicts("temperror", "temperror", "temperror", "")
 HASH_DIGITS = 38
@@ -71,7 +71,7 @@ class TooManyHops(Exception):
 
 
 class Reader(Protocol):
-    """Reads a mail."""
+    """Reads an email."""
 
     async def read(self, arrival: Arrival) -> ReadMail:
         """Raises TooManyHops."""
@@ -79,7 +79,7 @@ class Reader(Protocol):
 
 
 class OwnReader:
-    """Reads in this process: mails that cost little at once, others in a thread."""
+    """Reads in this process: emails that cost little at once, others in a thread."""
 
     def __init__(self, at_once_bytes: int) -> None:
         self._at_once_bytes = at_once_bytes
@@ -98,7 +98,7 @@ def warm_up() -> None:
 
 
 def require_few_hops(raw: bytes) -> None:
-    """A cheap check before a mail is read; raises TooManyHops."""
+    """A cheap check before an email is read; raises TooManyHops."""
     if (
         raw.lower().count(b"received") > MAX_HOPS
         and headers.split(raw, 0).headers.count("received") > MAX_HOPS
@@ -336,9 +336,9 @@ def _links(mail: ParsedMail, body_text: str, page: HtmlPage) -> list[links.LinkD
 
 
 def content_hash(arrival: Arrival) -> str:
-    """The same for two handovers of one mail: from sender and content.
+    """The same for two handovers of one email: from sender and content.
 
-    It begins with the mail's date: mails of one time are near each other in the index, so few pages change.
+    It begins with the mail's date: emails of one time are near each other in the index, so few pages change.
     """
     hashed = hashlib.sha256(arrival.origin.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
@@ -380,7 +380,7 @@ def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
 
 
 def _is_returned(arrival: Arrival) -> bool:
-    """Whether it came to the signed return path of a mail that was sent."""
+    """Whether it came to the signed return path of an email that was sent."""
     return any(destination.bounce_path is not None for destination in arrival.origin.destinations)
 
 

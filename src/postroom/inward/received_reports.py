@@ -20,7 +20,7 @@ class ReceivedReport(Struct, frozen=True):
     domain: str
     content: bytes
     due_at: int
-    is_check: bool = False  # a letter whose sender wants to know what was seen of it
+    is_check: bool = False  # an email whose sender wants to know what was seen of it
     peer_ip: str = ""
     helo: str = ""
     mail_from: str = ""

@@ -83,7 +83,7 @@ class Judge(Struct):
             del self.seen[next(iter(self.seen))]
 
     def _may_ask(self) -> bool:
-        """Beyond the limit per minute, and for a while after failures, a mail is not asked about at all."""
+        """Beyond the limit per minute, and for a while after failures, an email is not asked about at all."""
         now = asyncio.get_running_loop().time()
         while self.asked and self.asked[0] <= now - MINUTE_SECONDS:
             self.asked.popleft()

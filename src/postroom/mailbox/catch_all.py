@@ -30,7 +30,7 @@ def find_of_operator(tx: Tx, service_domain: str) -> Inbox | None:
 
 
 def may_take(tx: Tx, mailbox: str) -> bool:
-    """Whether an inbox takes mail to this address which none has, whoever verified the domain."""
+    """Return whether some inbox takes mail to this unused address, of any account that has the domain."""
     host = mailbox.rpartition("@")[2]
     return any(find_taking(tx, mailbox, zone) is not None for zone in domains.at_or_above(host))
 

@@ -78,7 +78,7 @@ class Verdicts(Struct, frozen=True):
 
 
 class Signal(Struct, frozen=True):
-    """A warning about a mail: why, and which of its words caused it."""
+    """A warning about an email: why, and which of its words caused it."""
 
     name: str
     weight: int

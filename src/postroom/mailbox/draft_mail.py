@@ -1,4 +1,4 @@
-"""Drafts as mail programs see them: a draft written as a mail, and a mail read into a draft's fields."""
+"""Drafts as mail clients see them: a draft written as an email, and an email read into a draft's fields."""
 
 from collections.abc import Callable, Iterable
 

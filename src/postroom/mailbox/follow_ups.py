@@ -22,7 +22,7 @@ State = Literal["scheduled", "sent", "cancelled", "failed"]
 SCHEDULED: State = "scheduled"
 SENT: State = "sent"
 BELL = "follow-ups"
-APART = DAY  # between two nudges in one thread, whoever asks for them
+APART = DAY  # between two nudges in one thread, from all askers
 TOGETHER = 50
 ADDRESSES_SHOWN = 500  # characters
 # Why what was prepared is not sent.

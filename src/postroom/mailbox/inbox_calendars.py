@@ -68,7 +68,7 @@ def default_id(inbox_id: str) -> str:
 
 
 def new(inbox: Scope, calendar_id: str, now: int) -> InboxCalendar:
-    """A calendar as it begins: without a name of its own, in UTC, from nine to five on weekdays."""
+    """A calendar as it begins: without its own name, in UTC, from nine to five on weekdays."""
     return InboxCalendar(
         id=calendar_id,
         account_id=inbox.account_id,
@@ -193,7 +193,7 @@ def next_version(tx: Tx, calendar_id: str, added: int = 0) -> int:
 
 
 def forget_removals(tx: Tx, calendar_id: str) -> None:
-    """Keeps the newest ones; whoever knows an earlier version than these is told so."""
+    """Keeps the newest ones; a client with an earlier version than these is told so."""
     row = tx.one(
         "select version from calendar_removals where calendar_id = :id order by version desc"
         " limit 1 offset :kept",

@@ -1,4 +1,4 @@
-"""Legal holds: what an inbox or a thread keeps until somebody lifts the hold, whoever wants to delete it."""
+"""Legal holds: what an inbox or a thread keeps until somebody lifts the hold, against every deletion."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ def put(tx: Tx, kind: str, held_id: str, is_held: bool) -> None:
 
 
 def find_held(tx: Tx, thread_ids: Iterable[str]) -> set[str]:
-    """Return those threads that have a hold of their own."""
+    """Return those threads that have their own hold."""
     rows = all_of(tx, "select id from threads where :wanted and legal_hold = 1", "id", sorted(thread_ids))
     return {row["id"] for row in rows}
 

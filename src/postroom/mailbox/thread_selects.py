@@ -37,7 +37,7 @@ def with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str
 
 
 def with_answer_expected(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """Few threads, by an index of their own."""
+    """Few threads, by their own index."""
     flag = ("" if is_read is None else " and is_read = :is_read") + condition(work)
     return (
         f"select {columns} from threads where {owner} = :owner_id{flag} and {IS_THERE} and {IS_LISTED}"

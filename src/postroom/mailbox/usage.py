@@ -139,11 +139,11 @@ def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCoun
     """Counted from the emails, by the hour they came or were written; waiting ones are not counted."""
     rows = all_of(
         tx,
-        f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"
+        f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as emails from messages"
         " where :wanted and direction in ('inbound', 'outbound') and is_imported = 0 and status <> 'pending'"
         f" and created_at >= :since group by inbox_id, status, created_at / {HOUR}",
         "inbox_id",
         inbox_ids,
         since=since,
     )
-    return [HourCount(row["inbox_id"], int(row["hour"]), row["status"], int(row["mails"])) for row in rows]
+    return [HourCount(row["inbox_id"], int(row["hour"]), row["status"], int(row["emails"])) for row in rows]

@@ -70,7 +70,7 @@ class InFile(Struct, frozen=True):
 
 
 class Spool:
-    """Collects one mail. The file has no name, so a crash leaves nothing behind."""
+    """Collects one email. The file has no name, so a crash leaves nothing behind."""
 
     __slots__ = ("_file", "_folder", "_memory", "_memory_limit", "_size")
 

@@ -154,7 +154,7 @@ def require_own_domain(tx: Tx, caller: Caller, inbox: Inbox, field: str, config:
     zone = domains.find_zone(tx, host, config.domain)
     is_operators = caller.scope.is_account and accounts.is_first(tx, caller.account_id)
     if zone is None or (zone.owner == SERVICE and not is_operators):
-        raise BadRequest(f"{field} needs an inbox on a domain of your own. {host} is shared.", field=field)
+        raise BadRequest(f"{field} needs an inbox on one of your domains. {host} is shared.", field=field)
     if zone.owner != SERVICE:
         domains.require_usable(tx, caller.scope, zone.name, config.domain)
     return zone

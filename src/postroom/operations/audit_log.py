@@ -20,8 +20,8 @@ REFUSALS = (Forbidden, RecipientNotAllowed)  # errors that are recorded in the l
 
 
 class AuditQuery(Struct, frozen=True):
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
+    since: Annotated[AskedMoment, Meta(description="Only from this time on.")] | None = None
+    until: Annotated[AskedMoment, Meta(description="Only before this time.")] | None = None
     actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
     action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
     inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = field(

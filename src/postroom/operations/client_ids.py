@@ -15,7 +15,7 @@ OwnId = Annotated[
     str,
     Meta(
         max_length=VISIBLE_CHARACTERS,
-        description="An id of your own: the same one again returns what is there (200), unchanged.",
+        description="Your id for it. The same id again returns the existing one (200), unchanged.",
         extra_json_schema={"pattern": f"^{_visible.pattern}$"},
     ),
 ]

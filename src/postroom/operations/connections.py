@@ -93,7 +93,7 @@ class NewConnection(Struct, rename="camel", frozen=True):
     pod_id: PodId | None = None
     signing_key: SigningKey | None = None
     api_key: (
-        Annotated[Secret, Meta(description="Fetches mails from Resend, which posts only ids.")] | None
+        Annotated[Secret, Meta(description="Fetches emails from Resend, which posts only ids.")] | None
     ) = None
     api_url: ApiUrl | None = None
 

@@ -22,7 +22,7 @@ class DeliverabilityQuery(Struct, frozen=True):
 
 
 class ShownPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less mail (421, 451); each mail it accepts shortens the wait."""
+    """The provider asked for less mail (421, 451); each email it accepts shortens the wait."""
 
     seconds_between: Annotated[float, Meta(description="Seconds between two emails of this server.")]
     next_at: Timestamp

@@ -134,7 +134,7 @@ class DomainHealth(Struct, rename="camel", frozen=True):
 def create_domain(
     tx: Tx, caller: Caller, body: NewDomain, private_key: bytes, config: Config, now: int
 ) -> Domain:
-    """Add a domain of your own; the answer lists the DNS records to set"""
+    """Add your domain; the answer lists the DNS records to set"""
     name = read_name(body, config)
     pod_id = pods.choose(tx, caller.scope, body.pod_id)
     domain = domains.add(tx, caller.account_id, name, private_key, now, pod_id)

@@ -69,9 +69,7 @@ WithLegalHold = Annotated[
 
 AllowReserved = Annotated[
     bool,
-    Meta(
-        description="Names such as postmaster or admin, with a key of the account, on a domain of your own."
-    ),
+    Meta(description="Allow names such as postmaster or admin: with a key of the account, on your domain."),
 ]
 
 

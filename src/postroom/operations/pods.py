@@ -34,7 +34,7 @@ NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and key
 
 
 class SavedSearch(Struct, frozen=True):
-    """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
+    """A saved query for `/v1/search`; the dashboard shows it next to the mail."""
 
     name: Annotated[
         str,

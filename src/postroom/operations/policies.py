@@ -77,8 +77,8 @@ class PolicyAuditQuery(Struct, rename="camel", frozen=True):
         None
     )
     direction: Direction | None = None
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
+    since: Annotated[AskedMoment, Meta(description="Only from this time on.")] | None = None
+    until: Annotated[AskedMoment, Meta(description="Only before this time.")] | None = None
     limit: Limit = limits.PAGE
     offset: Offset = 0
 

@@ -154,7 +154,7 @@ def get_rule(tx: Tx, caller: Caller, rule_id: str) -> MailRule:
 
 
 def change_rule(tx: Tx, caller: Caller, rule_id: str, body: MailRuleChange, now: int) -> MailRule:
-    """Change a rule; whoever changes what it does answers for what it sends"""
+    """Change a rule; the caller who changes its actions answers for what it sends"""
     rule = get_of(tx, caller, rule_id)
     before, place = _show(tx, rule.id), scope_of(rule)
     given = {name: getattr(body, name) for name in body.__struct_fields__}

@@ -1,4 +1,4 @@
-"""Operations on templates: texts of an inbox with fields, from which its mails are written."""
+"""Operations on templates: texts of an inbox with fields, from which its emails are written."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ TemplateSubject = Annotated[
     Meta(
         min_length=1,
         max_length=limits.SUBJECT_CHARACTERS,
-        description="Subject of mails written from it, unless they give their own.",
+        description="Subject of emails written from it, unless they give their own.",
         examples=["Welcome, {{name}}"],
         extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
     ),
@@ -58,7 +58,7 @@ TemplateHtml = Annotated[
 
 
 class NewTemplate(Struct, rename="camel", frozen=True):
-    inbox_id: Annotated[str, Meta(description="The inbox whose mails are written from it.")]
+    inbox_id: Annotated[str, Meta(description="The inbox whose emails are written from it.")]
     name: TemplateName
     body: TemplateBody
     subject: TemplateSubject | None = None
@@ -81,7 +81,7 @@ class TemplateQuery(Struct, rename="camel", frozen=True):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """`fields` are the names in its texts: a mail from it needs a value for each."""
+    """`fields` are the names in its texts: an email from it needs a value for each."""
 
     id: str
     inbox_id: str
@@ -102,7 +102,7 @@ class Template(Struct, rename="camel", frozen=True):
 
 
 class AuditedTemplate(Struct, rename="camel", frozen=True):
-    """As stored in the audit log, with a shortened body: that may be as long as a mail."""
+    """As stored in the audit log, with a shortened body: that may be as long as an email."""
 
     inbox_id: str
     name: str
@@ -125,7 +125,7 @@ class TemplatePage(Struct, rename="camel", frozen=True):
 
 
 def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
-    """Create a template for the mails of an inbox"""
+    """Create a template for the emails of an inbox"""
     inbox = inboxes.get(tx, caller.scope, body.inbox_id)
     require_new(tx, inbox.id, body.client_id)
     content = TemplateText(body.body, body.subject, body.body_html)
@@ -181,7 +181,7 @@ def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChan
 
 
 def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
-    """Delete a template; drafts and mails written from it stay as they are"""
+    """Delete a template; drafts and emails written from it stay as they are"""
     known = templates.get(tx, caller.scope, template_id)
     templates.remove(tx, known)
     before = AuditedTemplate.of(known)

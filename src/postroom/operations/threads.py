@@ -48,12 +48,12 @@ State = Annotated[
 AssigneeFilter = Annotated[
     str, Meta(description="Only threads of this user: an id; me, for the person behind the key; or none.")
 ]
-IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
+IsRead = Annotated[bool | None, Meta(description="false gives the unread ones.")]
 
 
 class ThreadQuery(Struct, frozen=True):
-    is_read: IsRead | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
+    is_read: IsRead = None
+    is_read_alias: IsRead = field(default=None, name="isRead")
     label: Label | None = None
     assignee: AssigneeFilter | None = None
     state: State | None = None

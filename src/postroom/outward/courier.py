@@ -1,4 +1,4 @@
-"""The interface of couriers: each delivers one mail or one event to one place, or raises DeliveryError."""
+"""The interface of couriers: each delivers one email or one event to one place, or raises DeliveryError."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ TlsState = Literal["none"] | Proof
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMail:
-    """One mail for one recipient, signed and ready for the wire. `domain` is the recipient's."""
+    """One email for one recipient, signed and ready for the wire. `domain` is the recipient's."""
 
     mail_from: str  # "" for a report that must not be answered
     recipient: str
@@ -75,7 +75,7 @@ async def find_relay(through: SendingThrough | None, way: WayOut) -> str:
 class Receipt:
     """The answer to the final dot, and the server that took the mail over; "" is this one.
 
-    `captured` is the signature of a mail kept instead of sent, None if it was handed over.
+    `captured` is the signature of an email kept instead of sent, None if it was handed over.
     `answers` are replies of the simulator.
     """
 
@@ -92,7 +92,7 @@ class Receipt:
 
 
 def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:
-    """The outcome of an attempt to hand a mail over."""
+    """The outcome of an attempt to hand an email over."""
     if isinstance(answer, DeliveryError):
         return Outcome(
             code=answer.code,

@@ -62,7 +62,7 @@ def with_file(files: Sequence[DraftAttachment], calendar: CalendarFile) -> tuple
 
 
 def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]]:
-    """The appointment and the files of a mail just written, as its recipient will read them."""
+    """The appointment and the files of an email just written, as its recipient will read them."""
     mail = parse_mail(raw)
     described = (
         Attachment(file.filename, position, file.content_type, len(file.content))

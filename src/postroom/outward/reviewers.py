@@ -231,7 +231,7 @@ def notice_text(
     return (
         f"An email is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{carried}{until}\n"
         f"{content_view.to_text(shown, most_characters)}\n\n"
-        "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
+        "The whole email is attached. To decide, reply to this email with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
         f"the email until you press a button:\n\n{link}\n"
     )
@@ -287,7 +287,7 @@ def token_of(tx: Tx, message_id: str, reviewer: str) -> str:
 
 
 def is_addressed_to(mail: ParsedMail, token: str) -> bool:
-    """An answer about another mail, resent to this address, still has the other address in To."""
+    """An answer about another email, resent to this address, still has the other address in To."""
     wanted = review_path.PREFIX + token
     return any(address.address.rpartition("@")[0].lower() == wanted for address in mail.to)
 

@@ -45,7 +45,7 @@ from postroom_mail.writing.content_hash import lasting_hash_of
 from postroom_mail.writing.content_view import ContentView, view
 from postroom_mail.writing.invitation_answer import CalendarAnswer
 
-FEW_FILES = 3  # each has a header of its own to be written
+FEW_FILES = 3  # each has its own header to be written
 GUARDED = Guarded()
 
 
@@ -281,7 +281,7 @@ def is_plain(order: Order) -> bool:
 
 
 def is_little(order: Order, *quoted: Document | None) -> bool:
-    """Counts quoted text too: a one-word reply may quote a mail of a megabyte."""
+    """Counts quoted text too: a one-word reply may quote an email of a megabyte."""
     texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
     length = sum(map(len, texts))
     if len(order.files) > FEW_FILES:
@@ -386,7 +386,9 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies the sender it answers, unless addressed already or an address here that is no inbox."""
     room = RECIPIENTS - len(order.to) - len(order.cc) - len(order.bcc)
-    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
+    is_for_one = isinstance(
+        order.calendar, CalendarAnswer
+    )  # the organizer, even if another person sent the invitation
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:
         return order.cc
     if is_for_one or room < 1:

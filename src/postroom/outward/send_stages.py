@@ -1,4 +1,4 @@
-"""The stages of an outgoing mail: the client's order, the letter written from it, and what is stored."""
+"""The stages of an outgoing mail: the client's order, the email written from it, and what is stored."""
 
 import re
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ class Nudge(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """What the client wants sent; each value is valid by itself."""
+    """What the client wants sent; each value is valid alone."""
 
     inbox_id: str
     idempotency_key: str
@@ -106,7 +106,7 @@ class Closing(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """What a mail is composed from besides the order."""
+    """What an email is composed from besides the order."""
 
     inbox: Inbox
     thread: Thread | None = None

@@ -1,4 +1,4 @@
-"""Signs outgoing email, which takes milliseconds of a core each: in threads of its own, one per core."""
+"""Signs outgoing email, which takes milliseconds of a core each: in separate threads, one per core."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from postroom_mail.authentication import arc_seal, dkim
 from postroom_mail.authentication.arc_seal import SeenProofs
 
 # While more wait to be signed, emails go on in groups of this size: delivered side by side, with their
-# outcomes share a commit, which costs as much as delivering a mail.
+# outcomes share a commit, which costs as much as delivering an email.
 GROUP_SIZE = 16
 
 

@@ -275,7 +275,7 @@ def cancel(tx: Tx, message_id: str, now: int) -> int:
 
 
 def hold_back(tx: Tx, message_id: str) -> int:
-    """Holds what has not left of a mail; an attempt under way may still succeed."""
+    """Holds what has not left of an email; an attempt under way may still succeed."""
     return tx.run(
         "update deliveries set state = 'held' where message_id = :id and kind = 'mail' and state = 'pending'",
         id=message_id,
@@ -363,7 +363,7 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
 
 
 def record_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
-    """Stores what a server says of a mail that is neither delivered nor lost."""
+    """Stores what a server says of an email that is neither delivered nor lost."""
     tx.run(
         "update deliveries set last_reply = :words where id = :id and state in ('pending', 'delivered')",
         words=words,

@@ -1,4 +1,4 @@
-"""Idempotency: one key, one mail. A key is kept for 24 hours after its successful send."""
+"""Idempotency: one key, one email. A key is kept for 24 hours after its successful send."""
 
 import hashlib
 import re
@@ -36,7 +36,7 @@ _visible = re.compile(rf"[\x21-\x7e]{{1,{VISIBLE_CHARACTERS}}}")
 def require_key(value: str | None) -> str:
     if not value:
         raise MissingIdempotencyKey(
-            "Send the header Idempotency-Key: a new UUID for each mail, the same one for each retry of it."
+            "Send the header Idempotency-Key: a new UUID for each email, the same one for each retry of it."
         )
     if not _visible.fullmatch(value):
         raise BadRequest(
@@ -106,7 +106,7 @@ def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, once committed. Else the answer of the first request.
 
     A key may occur only once. A second caller waits at the insert until the first has committed or failed.
-    A key that is taken outside the caller's scope is claimed under a name of its own.
+    A key that is taken outside the caller's scope is claimed under a separate name.
     """
     ours = _insert(tx, [(each, each.key) for each in claims])
     known = {

@@ -32,7 +32,7 @@ class SessionLimits(Struct, frozen=True):
     # The longest time for one email from 354 to the final dot.
     mail_timeout_seconds: float = 1800
     min_data_bytes_per_second: int = 500
-    # The minimum rate does not apply to the first seconds of a mail.
+    # The minimum rate does not apply to the first seconds of an email.
     data_grace_seconds: float = 30
     tls_handshake_seconds: float = 30
     # How long a closed connection may take to read our last reply.

@@ -60,7 +60,7 @@ class Server:
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """Listens on a port of its own."""
+        """Listens on its own port."""
         await self.start_on(listen_on(host, port, _BACKLOG))
 
     async def start_on(self, sockets: Sequence[socket.socket]) -> None:

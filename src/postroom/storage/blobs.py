@@ -35,7 +35,7 @@ class DamagedBlob(InternalError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            "This mail is damaged in the server's store. Its operator can see which: postroom verify"
+            "This email is damaged in the server's store. Its operator can see which: postroom verify"
         )
         self.name = name
 

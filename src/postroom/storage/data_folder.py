@@ -87,7 +87,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# What only a server that has run leaves beside its database.
+# What only a server that has run leaves next to its database.
 TRACES = ("blobs/??/*", "journal/*/*", "search.db", "outcomes/*", "outcomes.journal", f"{DATABASE_NAME}-wal")
 
 
@@ -102,7 +102,7 @@ def require_no_lost_database(folder: Path) -> None:
     if any(path.stat().st_size for trace in TRACES for path in folder.glob(trace)):
         state = "is empty" if database.exists() else "is missing"
         raise StorageError(
-            f"POSTROOM_DATA_DIR: {database} {state}, and data of a server is beside it. Put the"
+            f"POSTROOM_DATA_DIR: {database} {state}, but the folder has data of a server. Put the"
             " database back (postroom restore, into an empty folder), or start on another folder; nothing was"
             " changed."
         )

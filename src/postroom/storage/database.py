@@ -111,7 +111,7 @@ class IndexStore(Protocol):
     async def read_long(
         self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """A read that may take a while, beside all others; raises Overdue if it takes longer than this."""
+        """A read that may take a while, next to all others; raises Overdue if it takes longer than this."""
         ...
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -149,7 +149,7 @@ class Database(IndexStore, Protocol):
         ...
 
     async def find_damage(self, of_index: bool = False) -> str:
-        """Reads the whole file beside other work. Empty if sound, or for PostgreSQL, which checks itself."""
+        """Reads the whole file next to other work. Empty if sound, or for PostgreSQL, which checks itself."""
         ...
 
     async def mend_index(self, is_asked: bool = False) -> str:

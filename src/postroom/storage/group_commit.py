@@ -1,6 +1,6 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each call can be rolled back by itself, so a failing one never undoes another. A call that needs a locked row
+Each call can be rolled back alone, so a failing one never undoes another. A call that needs a locked row
 goes to the lock waiters, and the others go on.
 """
 

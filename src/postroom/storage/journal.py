@@ -1,4 +1,4 @@
-"""A small journal of records that survives a stop or a crash: each is appended and synced by itself."""
+"""A small journal of records that survives a stop or a crash: each is appended and synced alone."""
 
 import os
 import threading

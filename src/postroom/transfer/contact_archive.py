@@ -59,7 +59,7 @@ class ContactArchive:
         self._files.append({"path": path, "sizeBytes": len(content), "sha256": digest(content)})
 
     def add_lines(self, kind: str, lines: Sequence[bytes]) -> bytes:
-        """Some lines as a file of their own; none without lines."""
+        """Return some lines as a file; no file without lines."""
         if lines:
             number = sum(each["path"].startswith(f"{kind}/") for each in self._files) + 1
             self.add(kind, f"{kind}/{number:06}.jsonl", b"\n".join(lines) + b"\n")

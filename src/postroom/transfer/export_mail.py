@@ -136,7 +136,7 @@ def _sender(document: dict[str, Any]) -> str:
 
 
 def _put_files(place: Path, message_id: str, document: dict[str, Any], raw: bytes) -> None:
-    """Each beside the JSON, which names the file instead of a link."""
+    """Each next to the JSON, which names the file instead of a link."""
     folder = place / "attachments" / message_id
     _make_folder(folder)
     parts = {part.filename: part.content for part in parse_mail(raw).attachments}

@@ -1,4 +1,4 @@
-"""Fetches the email of an inbox from a service with the /v0 interface: one file for each mail."""
+"""Fetches the email of an inbox from a service with the /v0 interface: one file for each email."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

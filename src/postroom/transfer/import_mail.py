@@ -117,7 +117,7 @@ async def read_batch(
     inbox: Inbox,
     mails: Sequence[OldMail],
 ) -> list[LabelledMail]:
-    """Without mails that no server would accept."""
+    """Without emails that no server would accept."""
     fitting = [mail for mail in mails if len(mail.raw) <= limits.EMAIL_BYTES]
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
@@ -146,7 +146,7 @@ async def import_new(
     at: int,
     then: Callable[[Tx, Document], T],
 ) -> T:
-    """Stores a mail from a mail program, always as a new message. `then` runs in its transaction."""
+    """Stores an email from a mail client, always as a new message. `then` runs in its transaction."""
     old = OldMail(raw, at, "")
     read = await pools.READING.run(_read, inbox.id, old)
     mail = await _accept(resources, pools.READING, extractor, inbox, old, read)
@@ -290,7 +290,7 @@ def _place(copy: StoredCopy) -> ThreadPlace:
 def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMail]]:
     """Parts in which no mail names another or what another names: each finds its thread in the database.
 
-    A mail is in the first part after all related ones before it, so there are few parts.
+    An email is in the first part after all related ones before it, so there are few parts.
     """
     parts: list[list[AddressedMail]] = []
     next_part: dict[str, int] = {}

@@ -90,7 +90,7 @@ def _remove_inboxes(tx: Tx, account_id: str, now: int, rows: int) -> bool:
 
 
 def _remove_deliveries(tx: Tx, account_id: str, rows: int) -> bool:
-    """Deliveries of webhooks; those of a mail are removed with the mail."""
+    """Deliveries of webhooks; those of an email are removed with the mail."""
     found = tx.all(
         "select id from deliveries where account_id = :id and kind = 'webhook' limit :rows",
         id=account_id,

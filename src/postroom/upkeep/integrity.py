@@ -1,4 +1,4 @@
-"""Checks the whole database beside all other work: damage is silent until it is read."""
+"""Checks the whole database next to all other work: damage is silent until it is read."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How mail programs find the server: its ports, autoconfiguration and SRV records (RFC 6186 and 8314)."""
+"""How mail clients find the server: its ports, autoconfiguration and SRV records (RFC 6186 and 8314)."""
 
 from html import escape
 
@@ -28,7 +28,7 @@ SERVER = """    <{kind}Server type="{protocol}">
 
 
 class ProgramDoor(Struct, frozen=True):
-    """One of the two servers for mail programs; `security` as autoconfiguration names it."""
+    """One of the two servers for mail clients; `security` as autoconfiguration names it."""
 
     protocol: str  # imap or smtp
     host: str

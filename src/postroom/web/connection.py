@@ -147,7 +147,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _start_timer(self) -> None:
         """uvicorn itself would wait for ever for a first byte, the rest of a head, or a client that reads.
 
-        A running timer is reused, so that a request needs none of its own.
+        A running timer is reused, so that a request needs no other.
         """
         self._waits_until = self.loop.time() + self.idle_seconds
         if self._timer is None:

@@ -1,6 +1,6 @@
 """Addresses of inboxes where a request may name an id: in paths, queries, bodies and the stream.
 
-An address becomes the id of its inbox before anything else is looked at, whoever asks; an unknown one becomes
+An address becomes the id of its inbox before anything else is checked. An unknown one becomes
 an id that no inbox has. So scope, errors and their order are those of ids.
 """
 
@@ -33,7 +33,7 @@ async def in_path(resources: Resources, found: Found | ApiError) -> Found | ApiE
 
 
 async def in_fields(call: Call, given: T) -> T:
-    """With ids in `inbox_id` and `inbox_ids` of a query or a body. /v0 reads addresses by itself."""
+    """With ids in `inbox_id` and `inbox_ids` of a query or a body. /v0 reads addresses separately."""
     if not isinstance(given, Struct) or is_of_agentmail(call.request):
         return given
     changed: dict[str, Any] = {}

@@ -43,7 +43,7 @@ class Route(Struct, frozen=True, dict=True):
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
     word: str = ""  # the permission of the /v0 interface that a key needs
     is_kept: bool = False  # cached while nothing was written
-    seconds: float = 0.0  # set: a long read with this limit, beside all others
+    seconds: float = 0.0  # set: a long read with this limit, next to all others
 
     # Computed on first use: inspecting every signature at the start would take long.
 

@@ -73,7 +73,7 @@ class Slot(Struct):
 
 
 class NoWorkerAvailable(Unavailable):
-    """No worker is ready to read a mail."""
+    """No worker is ready to read an email."""
 
 
 class WorkerSupervisor:
@@ -157,14 +157,14 @@ class WorkerSupervisor:
         try:
             return await self._read_once(arrival)
         except ChannelClosed as error:
-            raise NoWorkerAvailable("Workers ended one after another while they read a mail.") from error
+            raise NoWorkerAvailable("Workers ended one after another while they read an email.") from error
 
     async def _read_once(self, arrival: Arrival) -> ReadMail:
         try:
             async with asyncio.timeout(self._timeouts.read):
                 await self._is_any_ready.wait()
         except TimeoutError as error:
-            raise NoWorkerAvailable("No worker is ready to read a mail.") from error
+            raise NoWorkerAvailable("No worker is ready to read an email.") from error
         ready = [handle for handle in self._handles if handle.is_ready]
         handle = min(ready, key=lambda handle: handle.channel.waiting)
         try:

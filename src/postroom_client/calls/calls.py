@@ -520,7 +520,7 @@ def create_user(
     pod_ids: Sequence[str] = (),
     name: str = "",
 ) -> Call[User]:
-    """Invite a person: a mail with a link that works once, for 72 hours."""
+    """Invite a person: an email with a link that works once, for 72 hours."""
     return Call(
         "POST",
         "/v1/users",
@@ -1311,7 +1311,7 @@ def send(
     follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
-    """Send a mail, or reply inside a thread."""
+    """Send an email, or reply inside a thread."""
     files = read_files(attachments)
     return Call(
         "POST",
@@ -1561,7 +1561,7 @@ def create_template(
     body_html: str | None = None,
     client_id: str | None = None,
 ) -> Call[Template]:
-    """Create a template for the mails of an inbox."""
+    """Create a template for the emails of an inbox."""
     return Call(
         "POST",
         "/v1/templates",
@@ -1610,7 +1610,7 @@ def update_template(
 
 
 def delete_template(template_id: str) -> Call[None]:
-    """Delete a template; drafts and mails written from it stay as they are."""
+    """Delete a template; drafts and emails written from it stay as they are."""
     return Call("DELETE", path("v1", "templates", template_id), nothing)
 
 
@@ -1632,7 +1632,7 @@ def respond_to_invitation(
 
 
 def redirect_message(message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Call[Sent]:
-    """Redirect a mail unchanged, still from its author."""
+    """Redirect an email unchanged, still from its author."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "redirect"),
@@ -1750,7 +1750,7 @@ def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
 
 
 def add_domain(domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Call[Domain]:
-    """Add a domain of your own; the answer lists the DNS records to set."""
+    """Add your domain; the answer lists the DNS records to set."""
     return Call(
         "POST",
         "/v1/domains",
@@ -2334,7 +2334,7 @@ def update_rule(
     enabled: bool | None = None,
     position: int | None = None,
 ) -> Call[MailRule]:
-    """Change a rule; whoever changes what it does answers for what it sends."""
+    """Change a rule; the caller who changes its actions answers for what it sends."""
     return Call(
         "PATCH",
         path("v1", "rules", rule_id),

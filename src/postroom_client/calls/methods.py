@@ -482,7 +482,7 @@ class BlockingMethods(Protocol):
         pod_ids: Sequence[str] = (),
         name: str = "",
     ) -> User:
-        """Invite a person: a mail with a link that works once, for 72 hours."""
+        """Invite a person: an email with a link that works once, for 72 hours."""
         return self.run(calls.create_user(email, role, pod_ids=pod_ids, name=name))
 
     def list_users(self, *, limit: int = 50, offset: int = 0) -> Page[User]:
@@ -1276,7 +1276,7 @@ class BlockingMethods(Protocol):
         follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Send a mail, or reply inside a thread."""
+        """Send an email, or reply inside a thread."""
         return self.run(
             calls.send(
                 inbox_id,
@@ -1485,7 +1485,7 @@ class BlockingMethods(Protocol):
         body_html: str | None = None,
         client_id: str | None = None,
     ) -> Template:
-        """Create a template for the mails of an inbox."""
+        """Create a template for the emails of an inbox."""
         return self.run(
             calls.create_template(
                 inbox_id, name, body, subject=subject, body_html=body_html, client_id=client_id
@@ -1528,7 +1528,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_template(self, template_id: str) -> None:
-        """Delete a template; drafts and mails written from it stay as they are."""
+        """Delete a template; drafts and emails written from it stay as they are."""
         return self.run(calls.delete_template(template_id))
 
     def respond_to_invitation(
@@ -1545,7 +1545,7 @@ class BlockingMethods(Protocol):
         )
 
     def redirect_message(self, message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Sent:
-        """Redirect a mail unchanged, still from its author."""
+        """Redirect an email unchanged, still from its author."""
         return self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
 
     def retry_message(self, message_id: str) -> Message:
@@ -1644,7 +1644,7 @@ class BlockingMethods(Protocol):
         return paging.each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
     def add_domain(self, domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Domain:
-        """Add a domain of your own; the answer lists the DNS records to set."""
+        """Add your domain; the answer lists the DNS records to set."""
         return self.run(calls.add_domain(domain, pod_id=pod_id, subdomains=subdomains))
 
     def get_domain(self, domain_id: str) -> Domain:
@@ -2135,7 +2135,7 @@ class BlockingMethods(Protocol):
         enabled: bool | None = None,
         position: int | None = None,
     ) -> MailRule:
-        """Change a rule; whoever changes what it does answers for what it sends."""
+        """Change a rule; the caller who changes its actions answers for what it sends."""
         return self.run(
             calls.update_rule(
                 rule_id,
@@ -2232,7 +2232,7 @@ class BlockingMethods(Protocol):
         subject: str | None = None,
         **options: Unpack[SendOptions],
     ) -> Sent:
-        """Pass a mail on, with its text and its files."""
+        """Pass an email on, with its text and its files."""
         return self.run(sending.forward(message_id, to=to, body=body, subject=subject, **options))
 
     def upload_file(self, inbox_id: str, file: OutgoingFile | Path | str) -> CreatedUpload:
@@ -2315,7 +2315,7 @@ class BlockingMethods(Protocol):
         With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
         the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
         what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-        two requests, nor a mail whose files are just being read.
+        two requests, nor an email whose files are just being read.
         """
         return self.run(
             waiting.wait(
@@ -2734,7 +2734,7 @@ class AwaitedMethods(Protocol):
         pod_ids: Sequence[str] = (),
         name: str = "",
     ) -> User:
-        """Invite a person: a mail with a link that works once, for 72 hours."""
+        """Invite a person: an email with a link that works once, for 72 hours."""
         return await self.run(calls.create_user(email, role, pod_ids=pod_ids, name=name))
 
     async def list_users(self, *, limit: int = 50, offset: int = 0) -> Page[User]:
@@ -3534,7 +3534,7 @@ class AwaitedMethods(Protocol):
         follow_ups: Sequence[FollowUpStep | Mapping[str, Any]] = (),
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Send a mail, or reply inside a thread."""
+        """Send an email, or reply inside a thread."""
         return await self.run(
             calls.send(
                 inbox_id,
@@ -3743,7 +3743,7 @@ class AwaitedMethods(Protocol):
         body_html: str | None = None,
         client_id: str | None = None,
     ) -> Template:
-        """Create a template for the mails of an inbox."""
+        """Create a template for the emails of an inbox."""
         return await self.run(
             calls.create_template(
                 inbox_id, name, body, subject=subject, body_html=body_html, client_id=client_id
@@ -3788,7 +3788,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_template(self, template_id: str) -> None:
-        """Delete a template; drafts and mails written from it stay as they are."""
+        """Delete a template; drafts and emails written from it stay as they are."""
         return await self.run(calls.delete_template(template_id))
 
     async def respond_to_invitation(
@@ -3807,7 +3807,7 @@ class AwaitedMethods(Protocol):
     async def redirect_message(
         self, message_id: str, to: Addresses, *, idempotency_key: str | None = None
     ) -> Sent:
-        """Redirect a mail unchanged, still from its author."""
+        """Redirect an email unchanged, still from its author."""
         return await self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
 
     async def retry_message(self, message_id: str) -> Message:
@@ -3908,7 +3908,7 @@ class AwaitedMethods(Protocol):
         return paging.async_each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
     async def add_domain(self, domain: str, *, pod_id: str | None = None, subdomains: bool = False) -> Domain:
-        """Add a domain of your own; the answer lists the DNS records to set."""
+        """Add your domain; the answer lists the DNS records to set."""
         return await self.run(calls.add_domain(domain, pod_id=pod_id, subdomains=subdomains))
 
     async def get_domain(self, domain_id: str) -> Domain:
@@ -4399,7 +4399,7 @@ class AwaitedMethods(Protocol):
         enabled: bool | None = None,
         position: int | None = None,
     ) -> MailRule:
-        """Change a rule; whoever changes what it does answers for what it sends."""
+        """Change a rule; the caller who changes its actions answers for what it sends."""
         return await self.run(
             calls.update_rule(
                 rule_id,
@@ -4496,7 +4496,7 @@ class AwaitedMethods(Protocol):
         subject: str | None = None,
         **options: Unpack[SendOptions],
     ) -> Sent:
-        """Pass a mail on, with its text and its files."""
+        """Pass an email on, with its text and its files."""
         return await self.run(sending.forward(message_id, to=to, body=body, subject=subject, **options))
 
     async def upload_file(self, inbox_id: str, file: OutgoingFile | Path | str) -> CreatedUpload:
@@ -4583,7 +4583,7 @@ class AwaitedMethods(Protocol):
         With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
         the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
         what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-        two requests, nor a mail whose files are just being read.
+        two requests, nor an email whose files are just being read.
         """
         return await self.run(
             waiting.wait(

@@ -20,7 +20,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "retention_days",
             "integer",
-            help="Days that mail is kept; older mail is deleted.",
+            help="Days until email is deleted.",
             minimum=1,
             maximum=3650,
             clears=True,
@@ -40,13 +40,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "allow_reserved",
             "flag",
-            help="Names such as postmaster or admin, with a key of the account, on a domain of your own.",
+            help="Allow names such as postmaster or admin: with a key of the account, on your domain.",
             default=False,
         ),
         Parameter(
             "client_id",
             "text",
-            help="An id of your own: the same one again returns what is there (200), unchanged.",
+            help="Your id for it. The same id again returns the existing one (200), unchanged.",
         ),
         Parameter(
             "catch_all",
@@ -93,7 +93,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "retention_days",
             "integer",
-            help="Days that mail is kept; older mail is deleted.",
+            help="Days until email is deleted.",
             minimum=1,
             maximum=3650,
             clears=True,
@@ -196,7 +196,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "retention_days",
             "integer",
-            help="Days that mail is kept; older mail is deleted.",
+            help="Days until email is deleted.",
             minimum=1,
             maximum=3650,
             clears=True,
@@ -516,8 +516,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "update_thread": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter("is_read", "switch", help="false marks it unread."),
-        Parameter("add_labels", "texts"),
-        Parameter("remove_labels", "texts"),
+        Parameter("add_labels", "texts", help="Labels to add."),
+        Parameter("remove_labels", "texts", help="Labels to remove."),
         Parameter(
             "assignee_id",
             "text",
@@ -620,8 +620,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "update_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
         Parameter("send_at", "moment", help="When to send a scheduled message instead, with time zone."),
-        Parameter("add_labels", "texts"),
-        Parameter("remove_labels", "texts"),
+        Parameter("add_labels", "texts", help="Labels to add."),
+        Parameter("remove_labels", "texts", help="Labels to remove."),
     ),
     "get_raw_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
@@ -778,14 +778,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "end", "text", help="As start; of whole days the day after the last one.", is_required=True
         ),
-        Parameter("calendar_id", "text"),
-        Parameter("inbox_id", "text"),
+        Parameter("calendar_id", "text", help="The calendar; by default that of the inbox."),
+        Parameter("inbox_id", "text", help="The inbox, if no calendar is named."),
         Parameter("time_zone", "text", help="A zone such as Europe/Berlin."),
         Parameter("description", "text", help="Text for attendees."),
         Parameter("location", "text", help="Where it is."),
         Parameter("url", "text", help="A page about it, or the link of a video meeting."),
         Parameter("recurrence", "texts", help="Lines of RFC 5545: RRULE, RDATE, EXDATE."),
-        Parameter("status", "choice", default="confirmed", choices=("confirmed", "tentative")),
+        Parameter(
+            "status", "choice", help="The status.", default="confirmed", choices=("confirmed", "tentative")
+        ),
         Parameter(
             "transparency",
             "choice",
@@ -828,7 +830,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("location", "text", help="Where it is."),
         Parameter("url", "text", help="A page about it, or the link of a video meeting."),
         Parameter("recurrence", "texts", help="Lines of RFC 5545: RRULE, RDATE, EXDATE."),
-        Parameter("status", "choice", choices=("confirmed", "tentative")),
+        Parameter("status", "choice", help="The status.", choices=("confirmed", "tentative")),
         Parameter(
             "transparency",
             "choice",
@@ -882,10 +884,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "find_times": (
         Parameter("inbox_ids", "texts", help="Who takes part.", is_required=True),
-        Parameter("duration_minutes", "integer", is_required=True, minimum=5, maximum=1440),
+        Parameter(
+            "duration_minutes",
+            "integer",
+            help="How long the meeting takes.",
+            is_required=True,
+            minimum=5,
+            maximum=1440,
+        ),
         Parameter("since", "moment", help="The beginning of the time that is looked at.", is_required=True),
         Parameter("until", "moment", help="Its end.", is_required=True),
-        Parameter("limit", "integer", default=10, minimum=1, maximum=100),
+        Parameter("limit", "integer", help="Most times to return.", default=10, minimum=1, maximum=100),
     ),
     "list_events": (
         Parameter("after", "text", help="The last event that you have."),
@@ -957,7 +966,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             minimum=0,
             maximum=120,
         ),
-        Parameter("calendar", "object"),
+        Parameter("calendar", "object", help="The invitation to send with it."),
         Parameter(
             "reply_to_message_id",
             "text",
@@ -1060,7 +1069,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=120,
             clears=True,
         ),
-        Parameter("calendar", "object", clears=True),
+        Parameter("calendar", "object", help="The invitation to send with it.", clears=True),
         Parameter(
             "reply_to_message_id",
             "text",
@@ -1101,7 +1110,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "client_id",
             "text",
-            help="An id of your own: the same one again returns what is there (200), unchanged.",
+            help="Your id for it. The same id again returns the existing one (200), unchanged.",
         ),
     ),
     "list_drafts": (
@@ -1166,7 +1175,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=120,
             clears=True,
         ),
-        Parameter("calendar", "object", clears=True),
+        Parameter("calendar", "object", help="The invitation to send with it; null removes it.", clears=True),
         Parameter(
             "reply_to_message_id",
             "text",
@@ -1216,7 +1225,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "add_draft_files": (
         Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
-        Parameter("attachments", "files"),
+        Parameter("attachments", "files", help="The files."),
         Parameter(
             "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),
@@ -1243,7 +1252,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "create_template": (
-        Parameter("inbox_id", "text", help="The inbox whose mails are written from it.", is_required=True),
+        Parameter("inbox_id", "text", help="The inbox whose emails are written from it.", is_required=True),
         Parameter("name", "text", help="Name used by sends, unique in its inbox.", is_required=True),
         Parameter(
             "body",
@@ -1251,12 +1260,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Plain text, or HTML, which is detected; `{{name}}` is a field.",
             is_required=True,
         ),
-        Parameter("subject", "text", help="Subject of mails written from it, unless they give their own."),
+        Parameter("subject", "text", help="Subject of emails written from it, unless they give their own."),
         Parameter("body_html", "text", help="A separate HTML version; field values are escaped in it."),
         Parameter(
             "client_id",
             "text",
-            help="An id of your own: the same one again returns what is there (200), unchanged.",
+            help="Your id for it. The same id again returns the existing one (200), unchanged.",
         ),
     ),
     "list_templates": (
@@ -1277,7 +1286,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "subject",
             "text",
-            help="Subject of mails written from it, unless they give their own.",
+            help="Subject of emails written from it, unless they give their own.",
             clears=True,
         ),
         Parameter(
@@ -1424,12 +1433,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "create_connection": (
-        Parameter("kind", "choice", is_required=True, choices=("http", "imap")),
+        Parameter(
+            "kind",
+            "choice",
+            help="imap follows a mailbox; http takes posts of a service.",
+            is_required=True,
+            choices=("http", "imap"),
+        ),
         Parameter("host", "text", help="Host of the IMAP server."),
         Parameter(
             "port", "integer", help="993, the default, is TLS; others STARTTLS.", minimum=1, maximum=65535
         ),
-        Parameter("username", "text"),
+        Parameter("username", "text", help="Name to sign in with."),
         Parameter("password", "text", help="Usually an app password."),
         Parameter("address", "text", help="Of the mailbox, if the username is none."),
         Parameter("folder", "text", help="INBOX by default."),
@@ -1453,7 +1468,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "signing_key", "text", help="Verifies each post. Without it the secret in the URL is enough."
         ),
-        Parameter("api_key", "text", help="Fetches mails from Resend, which posts only ids."),
+        Parameter("api_key", "text", help="Fetches emails from Resend, which posts only ids."),
         Parameter("api_url", "text", help="Another URL of Resend's API."),
     ),
     "get_connection": (
@@ -1461,8 +1476,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "update_connection": (
         Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
-        Parameter("password", "text"),
-        Parameter("folder", "text"),
+        Parameter("password", "text", help="The password, which replaces the stored one."),
+        Parameter("folder", "text", help="The folder to follow."),
         Parameter(
             "after", "text", help="What happens to an email there: leave (the default), seen, or move:FOLDER."
         ),
@@ -1477,7 +1492,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Verifies each post. Without it the secret in the URL is enough.",
             clears=True,
         ),
-        Parameter("api_key", "text"),
+        Parameter("api_key", "text", help="The mail service's API key, which replaces the stored one."),
         Parameter("api_url", "text", help="Another URL of Resend's API.", clears=True),
     ),
     "delete_connection": (
@@ -1504,7 +1519,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "client_id",
             "text",
-            help="An id of your own: the same one again returns what is there (200), unchanged.",
+            help="Your id for it. The same id again returns the existing one (200), unchanged.",
         ),
         Parameter("query", "text", help="Only events of messages that this search matches."),
         Parameter(
@@ -1647,8 +1662,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("action", "choice", help="Only these.", choices=("blocked", "refused", "released")),
         Parameter("direction", "choice", help="Mail in, or mail out.", choices=("inbound", "outbound")),
-        Parameter("since", "moment", help="Such as 2026-11-14T10:05:00Z."),
-        Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),
+        Parameter("since", "moment", help="Only from this time on."),
+        Parameter("until", "moment", help="Only before this time."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -1679,7 +1694,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="true: rules behind it are left out for email that it matches.",
             default=False,
         ),
-        Parameter("enabled", "flag", default=True),
+        Parameter("enabled", "flag", help="Whether it is switched on.", default=True),
         Parameter(
             "position", "integer", help="Among the rules of its level, from 0.", minimum=0, maximum=100
         ),
@@ -1687,7 +1702,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "import_rules": (
         Parameter("inbox_id", "text", help="Only of this inbox."),
         Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
-        Parameter("format", "choice", is_required=True, choices=("gmail", "thunderbird")),
+        Parameter(
+            "format",
+            "choice",
+            help="Where the file comes from.",
+            is_required=True,
+            choices=("gmail", "thunderbird"),
+        ),
         Parameter("content", "text", help="The file.", is_required=True),
     ),
     "get_briefing": (
@@ -1714,8 +1735,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "delete_rule": (Parameter("rule_id", "text", help="Id of the rule.", is_required=True),),
     "list_audit": (
-        Parameter("since", "moment", help="Such as 2026-11-14T10:05:00Z."),
-        Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),
+        Parameter("since", "moment", help="Only from this time on."),
+        Parameter("until", "moment", help="Only before this time."),
         Parameter("actor", "text", help="The id of a key, a session or a reviewer."),
         Parameter("action", "text", help="What was done, such as key.created."),
         Parameter("inbox_id", "text", help="Only of this inbox."),

@@ -48,7 +48,7 @@ def forward(
     subject: str | None = None,
     **options: Unpack[SendOptions],
 ) -> Steps[Sent]:
-    """Pass a mail on, with its text and its files."""
+    """Pass an email on, with its text and its files."""
     message: Message = yield calls.get_message(message_id)
     sent: Sent = yield calls.send(
         message.inbox_id, to=to, body=body, subject=subject, forward_of=message_id, **options

@@ -15,7 +15,7 @@ WHOLE_LOG = "0"  # where the log was empty before, all that is in it is new
 
 
 class Outcome(Enum):
-    """What a request can end with beside a message."""
+    """What a request can end with next to a message."""
 
     NOTHING = "nothing"
     UNKNOWN_START = "unknown start"
@@ -58,7 +58,7 @@ def wait(
     With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
     the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
     what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-    two requests, nor a mail whose files are just being read.
+    two requests, nor an email whose files are just being read.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
     is_noted = after is None

@@ -194,7 +194,7 @@ def check_dns(client: Client, settings: Settings) -> Finding:
     ]
     if not faults:
         names = ", ".join(domain.domain for domain in domains)
-        return Finding(DNS, "pass", names or "No domain of your own: no records needed.")
+        return Finding(DNS, "pass", names or "You added no domain: no records needed.")
     return Finding(
         DNS,
         "fail" if any(check.name in NEEDED for _, check in faults) else "warn",
@@ -316,12 +316,12 @@ class App:
     tls_port: int | None = None
 
 
-PROGRAMS = "Let mail programs reach port {port} of {host}"
+PROGRAMS = "Let mail clients connect to port {port} of {host}"
 SMTP = App(
     "SMTP port", "POSTROOM_SMTP", b"220", "a mail server", "takes mail", "Let {host} take mail on port {port}"
 )
 IMAP = App(
-    "IMAP port", "POSTROOM_IMAP", b"* OK", "an IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
+    "IMAP port", "POSTROOM_IMAP", b"* OK", "an IMAP server", "serves mail clients", PROGRAMS, IMAPS_PORT
 )
 SUBMISSION = App(
     "submission port",

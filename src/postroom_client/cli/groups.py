@@ -26,7 +26,7 @@ GROUPS = {
         "budgets": "How much an inbox or a key may send, within the server's limits.",
         "policies": "Who may write to, and be written to by, the account, a pod or an inbox.",
         "rules": "What is done with email that comes in.",
-        "pods": "Tenants of the account, each with inboxes, domains and keys of its own.",
+        "pods": "Tenants of the account, each with its own inboxes, domains and keys.",
         "keys": "Keys of the account and of its pods.",
         "users": "People of the account: invited, with a role, and removed.",
         "notifications": "Chats, phones and mailboxes that are notified when something waits.",
@@ -43,7 +43,7 @@ GROUPS = {
         "webhooks": "More webhooks, each for some inboxes, pods and event types.",
         "suppressions": "Addresses that get no email.",
         "connections": "Mail services and external mailboxes from which email comes.",
-        "domains": "Domains of your own, and their DNS records.",
+        "domains": "Your domains, and their DNS records.",
         "profiles": "Which server, key and inbox commands use.",
         "bridge": "Pass every event to your own program, in order, at least once.",
     }.items()

@@ -91,7 +91,7 @@ class ApiCaller:
             raise ToolError(in_own_words(msgspec.json.encode(error.to_json()).decode())) from None
 
     async def inbox_id(self, ctx: Ctx, asked: str) -> str:
-        """The named inbox, else the caller's default, else the only one that the key reaches."""
+        """The named inbox, else the caller's default, else the only one in the key's scope."""
         default = asked or self.default_inbox_id(ctx)
         if default:
             return default

@@ -1,4 +1,4 @@
-"""Results of the writing tools: whether a mail leaves, waits or has ended, and what happens next.
+"""Results of the writing tools: whether an email leaves, waits or has ended, and what happens next.
 
 Without slots: the MCP library takes a class attribute for a default, and slots are class attributes.
 """
@@ -30,7 +30,7 @@ ENDED = {
 
 @dataclass(frozen=True)
 class Wait:
-    """Why a mail waits or waited."""
+    """Why an email waits or waited."""
 
     state: Annotated[str, Field(description="held: for approval; scheduled: for its time.")]
     reasons: list[str]

@@ -114,7 +114,7 @@ class Tools:
         thread_id: ThreadId,
         is_read: Annotated[bool, Field(description="false marks it unread.")] = True,
     ) -> ThreadMark:
-        """Mark a thread read, or unread. A reply marks it read by itself."""
+        """Mark a thread read, or unread. A reply marks it read too."""
         thread = await self._api.call(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
 
@@ -192,7 +192,7 @@ class Tools:
         return results.file_text(message_id, found, offset)
 
     async def read_message(self, ctx: Ctx, message_id: MessageId, offset: TextOffset = 0) -> MessageText:
-        """Read the text of one mail from where read_thread cut it."""
+        """Read the text of one email from where read_thread cut it."""
         return results.message_text(await self._api.call(ctx, calls.get_message(message_id)), offset)
 
 

@@ -286,7 +286,7 @@ def mail(message: results.Message, delimiters: Delimiters) -> Mail:
 
 
 def letter(message: results.Message) -> str:
-    """A mail as text: sender, recipients, subject, files and body."""
+    """An email as text: sender, recipients, subject, files and body."""
     lines = [f"From: {message.from_addr}", f"To: {message.header_to}"]
     lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []
     lines += [f"Subject: {message.subject}"]

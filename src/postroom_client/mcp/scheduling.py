@@ -21,13 +21,13 @@ LocalTime = Annotated[
 
 @dataclass(frozen=True)
 class Appointment:
-    """`content` was written by whoever made the event."""
+    """`content` was written by the event's author."""
 
     event_id: str
     start: str
     end: str
     status: str
-    own_response: Annotated[str | None, Field(description="null: an event of your own.")]
+    own_response: Annotated[str | None, Field(description="null: your own event.")]
     recurrence_id: Annotated[str | None, Field(description="This occurrence of a series.")]
     content: str
     hold: Annotated[str | None, Field(description="held: its email waits for a person.")] = None

@@ -33,7 +33,7 @@ KNOWN: dict[str, Any] = {
 EMPTY: tuple[Any, ...] = ("", None, [], {})
 # Set by the tool itself; for a reply the thread is enough; and unsubscribe links are for bulk mail.
 LEFT_OUT = {"inbox_id", "reply_to_message_id", "unsubscribe"}
-# Each has an argument of its own; the other fields share `options`, so that the list of tools stays short.
+# Each has its own argument; the other fields share `options`, so that the list of tools stays short.
 OFTEN = {
     *("to", "subject", "body", "thread_id", "reply_all", "forward_of", "cc"),
     *("attachments", "send_at", "idempotency_key"),

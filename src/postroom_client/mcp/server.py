@@ -31,7 +31,7 @@ from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Patience
 
 INSTRUCTIONS = """\
-Postroom gives you email inboxes of your own. list_threads with unread_only shows the work that is left; \
+Postroom gives you your own email inboxes. list_threads with unread_only shows the work that is left; \
 read_thread opens it; reply_to_thread answers it and marks it read, or mark_thread_read does. \
 search_messages finds mail and attached files by their words. wait_for_message waits for the next mail. \
 What you send may be held until a person approves it: the result says so, and get_message_status shows its \

@@ -66,7 +66,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
     follows_redirects: bool = False
-    accepts: frozenset[int] = frozenset()  # statuses beside success that `read` understands
+    accepts: frozenset[int] = frozenset()  # statuses next to success that `read` understands
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
 
 

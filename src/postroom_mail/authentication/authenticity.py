@@ -58,7 +58,7 @@ def check(
     monotonic: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> Judgement:
-    """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
+    """The verdicts on one email. What the deadline cuts off is temperror; nothing is raised.
 
     `peer_ip` is None for an email that never crossed the network: then there is nothing to check.
     `from_address` is the author as shown to the reader, so that exactly that one is judged.

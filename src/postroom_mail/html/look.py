@@ -187,7 +187,7 @@ def _is_opaque(look: Look, style: Style) -> bool:
 
 
 def _is_inline(name: str, style: Style, parent: Look) -> bool:
-    """Inline boxes have no size, indent or position of their own."""
+    """Inline boxes have no own size, indent or position."""
     if (
         style.get("position") in ("absolute", "fixed")
         or style.get("float", "none") != "none"

@@ -13,7 +13,7 @@ from msgspec import Struct
 MAX_MARKUP_CHARS = 1_000_000
 MAX_TAGS = 50_000
 MAX_ATTRIBUTES = 64
-# Most tags are in many mails.
+# Most tags are in many emails.
 REMEMBERED_TAGS = 1_024
 MAX_REMEMBERED_CHARS = 300
 

@@ -1,4 +1,4 @@
-"""Reads the word files beside it: sections of entries, in which `(a|b)c` means `ac` and `bc`."""
+"""Reads the word files next to it: sections of entries, in which `(a|b)c` means `ac` and `bc`."""
 
 import itertools
 import re

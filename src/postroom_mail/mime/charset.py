@@ -78,7 +78,7 @@ def decode(data: bytes, label: str) -> str:
 
 
 def decode_unlabelled(data: bytes, neighbour: str) -> str:
-    """Bytes that should be UTF-8; if not, they are read with the label of the text beside them."""
+    """Bytes that should be UTF-8; if not, they are read with the label of the text next to them."""
     codec = codec_for(neighbour)
     if codec.startswith("iso2022") and b"\x1b" in data:
         return decode(data, neighbour)

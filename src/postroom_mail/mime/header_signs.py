@@ -19,7 +19,7 @@ _FIELDS_OF_SIGNS = frozenset((
 
 
 class Signs(Struct, frozen=True):
-    """What the header fields show of who or what wrote a mail."""
+    """What the header fields show of who or what wrote an email."""
 
     auto_submitted: str = ""
     precedence: str = ""

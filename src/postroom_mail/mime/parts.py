@@ -275,7 +275,7 @@ class _Walker:
 
     def _index(self) -> None:
         """The innermost multipart of a boundary takes its delimiters, but those of an email win over those
-        of an email attached to it: the attached one is a file of its own."""
+        of an email attached to it: the attached one is a separate file."""
         self.levels = {}
         for level, boundary in enumerate(self.open_boundaries):
             outer = self.levels.get(boundary.text)

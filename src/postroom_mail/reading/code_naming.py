@@ -150,7 +150,7 @@ class _Place:
         )
 
     def is_alone(self) -> bool:
-        """Return whether it is on a line, or on lines, of its own."""
+        """Return whether it is on a separate line or lines."""
         return not _has_word(self.before.rpartition("\n")[2]) and not _has_word(
             self.behind.partition("\n")[0]
         )
@@ -196,7 +196,7 @@ class _Place:
         return self._is_separated() or self._is_asked_for() if self.is_named else self.stands_out()
 
     def _is_announced(self, is_about_signing_in: bool) -> bool:
-        """`the code that you wanted: 482193`, also on a line of its own below such words."""
+        """`the code that you wanted: 482193`, also on a separate line below such words."""
         if not self.follows or self.kind not in ("digits", "prefixed", "spread"):
             return False
         if _count_digits(self.written) < _ANNOUNCED_DIGITS or any(map(str.isdigit, self.between)):

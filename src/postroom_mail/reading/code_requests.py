@@ -1,4 +1,4 @@
-"""Codes that no word names: `Use 482193 to sign in`. A verb beside the digits asks for them, and the same
+"""Codes that no word names: `Use 482193 to sign in`. A verb next to the digits asks for them, and the same
 sentence is about signing in.
 """
 

@@ -1,4 +1,4 @@
-"""The web addresses that a mail links to, and the purpose of each, by its label, URL and sentence."""
+"""The web addresses that an email links to, and the purpose of each, by its label, URL and sentence."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Finds the report in the files of a mail."""
+"""Finds the report in the files of an email."""
 
 from postroom_mail.mime.parse import ParsedMail
 from postroom_mail.reports.dmarc_report import AggregateReport, read_aggregate

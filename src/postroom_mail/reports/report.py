@@ -48,7 +48,7 @@ class Report(Struct, frozen=True):
     """`other` is neither good nor bad: delivered, relayed, expanded, an automatic answer.
 
     `original` is the email inside a complaint, or its header, byte for byte: its DKIM signature shows whether
-    it is ours. `return_paths` are the envelope senders that the report names for that mail.
+    it is ours. `return_paths` are the envelope senders that the report names for that email.
     """
 
     kind: Kind

@@ -61,7 +61,7 @@ _QUOTES = frozenset('"`“”„«»「」『』‹›‘')  # noqa: RUF001
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The facts about a mail. `body_text` is the text shown to its reader, with invisible characters."""
+    """The facts about an email. `body_text` is the text shown to its reader, with invisible characters."""
 
     from_addr: str = ""
     subject: str = ""

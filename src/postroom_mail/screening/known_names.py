@@ -1,6 +1,6 @@
 """Names that say little by themselves: hosts that everybody links to, and words that end a host."""
 
-# Every link to them is a value of its own; their bare names are none.
+# Every link to them is a separate value; their bare names are none.
 COMMON_HOSTS = frozenset(
     "amazon.com apple.com bit.ly datatracker.ietf.org developer.mozilla.org docs.google.com"
     " docs.python.org drive.google.com dropbox.com en.wikipedia.org facebook.com fonts.googleapis.com"

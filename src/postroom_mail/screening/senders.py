@@ -66,7 +66,7 @@ def _by_colleague(
 ) -> Iterator[tuple[str, str]]:
     """A first and a last name of one's own people, with an address that nobody of them has.
 
-    Also if DMARC passes: an address at a large provider passes for whoever opened it.
+    Also if DMARC passes: an address at a large provider passes for anyone with an account.
     """
     if not own_people or len(shown.name.split()) < FEWEST_NAMES:
         return

@@ -209,7 +209,7 @@ class _Words(Struct, frozen=True):
         return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
     def phrases(self, rule: str, field: str, then: re.Pattern[str] | None = None) -> Wording:
-        """Whole phrases, each of which matches the rule by itself."""
+        """Whole phrases, each of which matches the rule alone."""
         return Wording(rule, self.stems(field), self.is_spaced, then=then)
 
 

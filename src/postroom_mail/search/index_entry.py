@@ -32,7 +32,7 @@ TEXT_PLACES, FILE_PLACES = 4_000, 4_000
 
 
 class Searchable(Struct, frozen=True):
-    """The parts of an email that are searched; names are beside their addresses."""
+    """The parts of an email that are searched; names are next to their addresses."""
 
     subject: str
     sender: str

@@ -1,4 +1,4 @@
-"""One event as a client keeps it in a calendar (RFC 4791, section 4.1): a series, and lines of its own.
+"""One event as a client keeps it in a calendar (RFC 4791, section 4.1): a series, and the client's own lines.
 
 Nothing is cut or left out in silence, as in email: what cannot be kept is refused.
 """

@@ -65,7 +65,7 @@ class DraftAttachment(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """`to`, `cc` and `reply_to` hold `Name <address>` or a bare address; Bcc has no place in a mail."""
+    """`to`, `cc` and `reply_to` hold `Name <address>` or a bare address; Bcc has no place in an email."""
 
     from_name: str
     from_address: str
@@ -145,7 +145,7 @@ def message_header(draft: Draft) -> bytes:
 
 
 def header(name: str, words: Sequence[str]) -> bytes:
-    """One field, folded between words. The first word stays beside the name: some receivers need that."""
+    """One field, folded between words. The first word stays next to the name: some receivers need that."""
     whole = f"{name}: {' '.join(words)}\r\n"
     if len(whole) <= LINE_LIMIT + 2:
         return whole.encode() if words else b""
@@ -347,7 +347,7 @@ def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
     require_no_control(f"attachments[{index}].filename", file.filename)
     require_no_control(f"attachments[{index}].content_type", file.content_type)
     name = file.filename or "attachment"
-    # The plain fallback is in Content-Type: beside filename* many readers would take it for the real name.
+    # The plain fallback is in Content-Type: next to filename* many readers would take it for the real name.
     content_type = ";\r\n ".join([media_type(file.content_type), f'name="{ascii_filename(name)}"'])
     kind = "inline" if file.content_id else "attachment"
     disposition = ";\r\n ".join([f"Content-Disposition: {kind}", *filename_parameters(name)])

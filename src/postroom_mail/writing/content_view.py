@@ -1,4 +1,4 @@
-"""All that the hash of a mail covers, in readable form, for every place that shows it."""
+"""All that the hash of an email covers, in readable form, for every place that shows it."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ class ContentView(Struct, frozen=True, kw_only=True):
 
     content: Content
     content_hash: str
-    lasting_hash: str  # the same for a mail composed again from the same words
+    lasting_hash: str  # the same for an email composed again from the same words
     files: list[FileView]
     text: str  # with marks for invisible characters
     html_source: str
@@ -55,7 +55,7 @@ class ContentView(Struct, frozen=True, kw_only=True):
 
 
 def view(raw: bytes, bcc: Sequence[str]) -> ContentView:
-    """From a mail written here. Takes time in proportion to its length: not for the event loop."""
+    """From an email written here. Takes time in proportion to its length: not for the event loop."""
     mail = parse_mail(raw)
     block = headers.split(raw, 0)
     content = content_of(mail, block, raw, bcc)
@@ -134,7 +134,7 @@ def _fields(content: Content, written: Headers) -> list[tuple[str, str]]:
 
 
 def to_text(shown: ContentView, most_characters: int) -> str:
-    """The same as plain lines, for a mail. Anything left out is mentioned."""
+    """The same as plain lines, for an email. Anything left out is mentioned."""
     content = shown.content
     rows = [
         ("From", content.sender),

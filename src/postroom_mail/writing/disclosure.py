@@ -66,7 +66,7 @@ def guess_language(text: str) -> str:
 
 
 def line_for(own_words: str | None, language: str, reviewer: str) -> str:
-    """Return the line in words of one's own, or ready ones; with who reviewed it, if somebody did."""
+    """Return the line in the account's words, or ready ones; with who reviewed it, if somebody did."""
     said, reviewed = languages().get(language) or languages()["en"]
     end = f" {reviewed.format(name=reviewer)}" if reviewer else ""
     return f"{own_words or said}{end}"

@@ -16,7 +16,7 @@ Q_BYTES[ord(" ")] = "_"
 
 
 class DraftError(ValueError):
-    """A field that cannot be written into a mail."""
+    """A field that cannot be written into an email."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")

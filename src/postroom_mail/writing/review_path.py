@@ -1,4 +1,4 @@
-"""The signed address and link by which one reviewer decides about one mail."""
+"""The signed address and link by which one reviewer decides about one email."""
 
 import base64
 import hashlib

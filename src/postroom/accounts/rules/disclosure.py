@@ -9,7 +9,7 @@ from postroom.errors import BadRequest
 from postroom.storage.database import Tx
 from postroom_mail.writing.disclosure import languages
 
-READY = "ready"  # in place of words of one's own
+READY = "ready"  # in place of the account's own words
 WORDS_CHARACTERS = 500
 
 

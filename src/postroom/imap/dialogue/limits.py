@@ -10,7 +10,7 @@ class ImapLimits(ProgramLimits, frozen=True):
     # A command without its literals: a long list of messages is the longest that programs send.
     # RFC 7162 section 4 asks for 8,192.
     max_line_bytes: int = 64 * 1024
-    # A literal inside a command; only APPEND brings a mail.
+    # A literal inside a command; only APPEND brings an email.
     max_literal_bytes: int = 16 * 1024
     max_mail_bytes: int = limits.EMAIL_BYTES
     max_literals: int = 50

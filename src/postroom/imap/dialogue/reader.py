@@ -22,7 +22,7 @@ class CommandText(Struct, frozen=True):
 
 
 class MailPiece(Struct, frozen=True):
-    """A piece of the email of APPEND, as it comes: no command holds a mail."""
+    """A piece of the email of APPEND, as it comes: no command holds an email."""
 
     data: bytes
     is_first: bool

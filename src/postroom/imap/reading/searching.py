@@ -124,7 +124,7 @@ def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs
 
 
 def _with_ranges(view: FolderView, key: SearchKey) -> SearchKey:
-    """Sets of numbers are put in order once, not for each mail."""
+    """Sets of numbers are put in order once, not for each email."""
     if key.name == "RECENT":
         return structs.replace(key, ranges=tuple(view.recent))
     if key.which is not None:

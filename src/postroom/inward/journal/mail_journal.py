@@ -106,7 +106,7 @@ class MailJournal:
             share = await self.turns.take(arrival, PATIENCE_SECONDS)
         except Backlogged as error:
             reason = self._held.reason if self._held else error.message
-            raise Backlogged(f"{len(self._waiting)} mails wait: {reason}") from None
+            raise Backlogged(f"{len(self._waiting)} emails wait: {reason}") from None
         written: asyncio.Future[SegmentPlace] = asyncio.get_running_loop().create_future()
         self._pending.append((encode(arrival), share, written))
         if self._writing is None:

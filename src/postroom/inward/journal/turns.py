@@ -29,7 +29,7 @@ class _Waiting(Struct, eq=False):
 
 
 class ReadingTurns:
-    """`has_room` is a condition for all. Whoever changes it calls `let_in`."""
+    """`has_room` is a condition for all. A change of it calls `let_in`."""
 
     def __init__(self, budget: ReadingBudget, has_room: Callable[[], bool] = lambda: True) -> None:
         self._budget = budget
@@ -50,7 +50,7 @@ class ReadingTurns:
         except BaseException as error:
             self._leave(waiting)
             if isinstance(error, TimeoutError):
-                raise Backlogged("Too many mails wait to be read.") from None
+                raise Backlogged("Too many emails wait to be read.") from None
             raise
 
     def give_back(self, share: Share, seconds: float | None = None) -> None:

@@ -22,7 +22,7 @@ CONTENT_BYTES = 1024 * 1024  # of longer email they see nothing
 RSPAMD_MARKS = 6.0  # the score from which rspamd by default marks email as spam
 WEIGHT_OF_A_MARK = 2.2  # as much as a score of 0.9
 LEAST, MOST = -2.0, 6.0
-AWAY = "A spam filter beside the server does not answer."
+AWAY = "A spam filter of this server does not answer."
 
 _SPAM = re.compile(rb"^Spam: *(?:True|False|Yes|No) *; *(-?[0-9.]{1,12}) */ *(-?[0-9.]{1,12})", re.I | re.M)
 

@@ -23,7 +23,7 @@ from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx, insert_new, one_of
 from postroom_mail.mime.address import mailbox_of, normalize, parse_list
 
-FLAGGED = "flagged"  # the label beside the flag of mail clients
+FLAGGED = "flagged"  # the label next to the flag of mail clients
 LOOP_FIELD = "x-loop"
 HIDING = ("silent", "trash", "junk")  # no event tells of a message that a rule hides
 

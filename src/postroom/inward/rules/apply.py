@@ -95,7 +95,7 @@ def _carry_out(tx: Tx, rule: Rule, arrived: Arrived) -> RuleTrace:
 
 
 def disable(tx: Tx, rule: Rule, reason: str, now: int) -> None:
-    """Switches a rule off, with an event and an entry in the audit log. Once, whoever notices first."""
+    """Switches a rule off, with an event and an entry in the audit log. Once, by the first that notices."""
     if not rules.disable(tx, rule, reason):
         return
     place = scope_of(rule)

@@ -25,7 +25,7 @@ class Batch(Struct, frozen=True):
     cursor: str | None = None
     passed: int = 0  # how much earlier email was passed, including what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
-    is_apart: bool = False  # for an index in a file of its own
+    is_apart: bool = False  # for an index in its own file
     is_part: bool = False  # more changes were read than fit into it
     removed: dict[int, IndexEntry] = field(default_factory=dict)  # entries to take out, by their changes
 

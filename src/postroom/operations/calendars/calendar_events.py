@@ -54,7 +54,7 @@ class CalendarEventQuery(Struct, frozen=True):
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take so long that it is read beside all other work."""
+        """Whether it may take so long that it is read next to all other work."""
         return self.q is not None
 
 

@@ -92,7 +92,7 @@ class CalendarPage(Struct, frozen=True):
 
 
 class CalendarFeed(Struct, frozen=True):
-    """A private link: whoever has it reads the calendar. A new one ends the old one."""
+    """A private link: anyone with it reads the calendar. A new one ends the old one."""
 
     url: str
 

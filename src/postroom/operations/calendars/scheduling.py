@@ -1,6 +1,6 @@
 """Changes of events with all that belongs to them: one transaction, also with the emails that tell attendees.
 
-REST, pages and CalDAV come here, so that no door has rules of its own.
+REST, pages and CalDAV come here, so that no door has its own rules.
 """
 
 import hashlib
@@ -167,7 +167,7 @@ async def accept(asker: Asker, orders: Sequence[Order]) -> list[SendAnswer]:
             return [await send_mail(asker.resources, asker.caller, orders[0])]
         return await send_together(asker.resources, asker.caller, orders)
     except DraftError as error:
-        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+        raise BadRequest(f"This cannot be written into an email: {error}", field=error.field) from None
 
 
 def to_order(asker: Asker, target: EventTarget, change: EventChange, request: ChangeRequest) -> Order:

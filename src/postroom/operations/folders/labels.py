@@ -1,4 +1,4 @@
-"""Folders that are labels: created, renamed and removed by a mail program."""
+"""Folders that are labels: created, renamed and removed by a mail client."""
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import WRITING

@@ -1,4 +1,4 @@
-"""What a mail program does with the messages of a folder: flags, copies, moves, Trash, deletion."""
+"""What a mail client does with the messages of a folder: flags, copies, moves, Trash, deletion."""
 
 from collections.abc import Sequence
 
@@ -305,10 +305,10 @@ def _remove_from(
 def expunge_mails(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], now: int
 ) -> list[str]:
-    """Mails marked \\Deleted go to Trash; those that the folder of a label has too only leave this one.
+    """Emails marked \\Deleted go to Trash; those that the folder of a label has too only leave this one.
 
     So a copy into that folder and a deletion here are a move (RFC 3501 has no other). From a label's folder
-    they only lose the label. Drafts, and mails that are in Trash already, are deleted. Returns the blobs that
+    they only lose the label. Drafts, and emails already in Trash, are deleted. Returns the blobs that
     are no longer needed.
     """
     caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
@@ -376,7 +376,7 @@ def add_draft(
     wanted = read_flags(given)
     thread = into_thread.resolve(tx, inbox.id, read.answers, ())
     fields = msgspec.structs.replace(read.fields, thread_id=None if thread is None else thread.id)
-    texts = (fields.body, fields.body_html or "")  # a person may forward a letter of the server from here
+    texts = (fields.body, fields.body_html or "")  # a person may forward an email of the server from here
     own_letters.end_shown_links(tx, inbox.id, texts, now)
     draft = drafts.add(tx, inbox.id, msgspec.json.encode(fields), files, caller.actor, now)
     flags.set_all(tx, inbox.id, DRAFTS, {draft.id: wanted | {flags.DRAFT}})

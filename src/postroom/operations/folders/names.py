@@ -1,4 +1,4 @@
-"""Names of folders as mail programs see them, and who may use them."""
+"""Names of folders as mail clients see them, and who may use them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

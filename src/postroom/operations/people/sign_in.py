@@ -1,4 +1,4 @@
-"""Signing in: a key, a link, an invitation, a mail or a passkey becomes a session."""
+"""Signing in: a key, a link, an invitation, an email or a passkey becomes a session."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode

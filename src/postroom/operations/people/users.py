@@ -84,7 +84,7 @@ class UserPage(Struct, frozen=True):
 
 
 def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int) -> User:
-    """Invite a person: a mail with a link that works once, for 72 hours"""
+    """Invite a person: an email with a link that works once, for 72 hours"""
     accounts.lock(tx, caller.account_id)  # concurrent requests wait for each other
     users.require_may_give(tx, caller, body.role)
     email = require_elsewhere(tx, caller.account_id, users.require_email(body.email), config)

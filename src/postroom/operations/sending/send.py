@@ -1,4 +1,4 @@
-"""The body of a send request, read into an order that is valid by itself."""
+"""The body of a send request, read into an order that is valid on its own."""
 
 import re
 from collections.abc import Sequence

@@ -65,7 +65,7 @@ class MailJob(Struct, frozen=True):
 
 
 class Receiver(Struct, frozen=True):
-    """The provider that gets a mail. A relay is never slowed: it has its own queue."""
+    """The provider that gets an email. A relay is never slowed: it has its own queue."""
 
     provider: str = ""  # "": it stays here
     is_relay: bool = False
@@ -80,7 +80,7 @@ class Admission(Struct, frozen=True):
 
 
 class TriedMail(Struct, frozen=True):
-    """A mail that was tried. `answers` of the simulator are stored with the outcome or not at all."""
+    """An email that was tried. `answers` of the simulator are stored with the outcome or not at all."""
 
     job: MailJob
     outcome: Outcome

@@ -124,7 +124,7 @@ def _is_to_trusted(tx: Tx, sending: Sending) -> bool:
 
 
 def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:
-    """Return whether a recipient never wrote to this inbox, or only in forged mails."""
+    """Return whether a recipient never wrote to this inbox, or only in forged emails."""
     asked = [(sending.inbox_id, address) for address in sending.addresses]
     return len(correspondents.find(tx, asked, only_trusted=True)) < len(set(asked))
 

@@ -217,7 +217,7 @@ def reschedule(tx: Tx, scope: Scope, message_id: str, send_at: int, decision: De
 
 
 def go_on(tx: Tx, message: Message, hold: Hold, decision: Decision) -> list[str]:
-    """For a mail that needs no approval any more: it is held, waits for its time, or is queued."""
+    """For an email that needs no approval any more: it is held, waits for its time, or is queued."""
     by_itself = decision.followed_by_the_server()
     waiting = deliveries.list_unfinished(tx, message.id)
     send_check = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)

@@ -232,7 +232,7 @@ def _to_notices(
 
 
 def is_read_by_sender(tx: Tx, inbox_id: str, reads: Scope | None, reviewer: str) -> bool:
-    """Anyone who reads a notice can decide: the sending key must not get it. `reads` is its scope."""
+    """A reader of a notice can decide: the sending key must not get it. `reads` is its scope."""
     inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
     if inbox is None:
         return False

@@ -63,7 +63,7 @@ def has_canary(around: Context, letter: ComposedMail) -> bool:
 
 
 def words_of(order: Order) -> str:
-    """The text of an invitation, beside that of its mail."""
+    """The text of an invitation, next to that of its mail."""
     return f"\n{order.calendar.words}" if isinstance(order.calendar, Invitation | EventChange) else ""
 
 

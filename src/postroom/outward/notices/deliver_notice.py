@@ -1,4 +1,4 @@
-"""A claimed notice: to a reviewer of a held email, a letter to a user, a notification, or a report."""
+"""A claimed notice: to a reviewer of a held email, an email to a user, a notification, or a report."""
 
 from postroom import ids
 from postroom.outward import reviewers

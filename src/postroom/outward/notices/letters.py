@@ -141,7 +141,7 @@ async def deliver_letter(resources: Resources, outbound: Outbound, delivery: Del
         await resources.db.write(give_up, delivery, resources.now())
         return
     handing_over = hand_over(resources, outbound, job, resources.now())
-    outcome = await attempt(resources, handing_over, "a letter could not be sent", letter=job.letter.id)
+    outcome = await attempt(resources, handing_over, "notice could not be sent", letter=job.letter.id)
     tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
 
@@ -152,7 +152,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 def record_tried(tx: Tx, tried: TriedDelivery) -> None:
-    """Deletes a letter that has left or failed: its link is no longer needed here."""
+    """Deletes an email that has left or failed: its link is no longer needed here."""
     state = outcomes.record(tx, tried)
     if state == deliveries.CAPTURED:
         tx.run("update letters set state = 'captured' where id = :id", id=tried.delivery.message_id)

@@ -117,9 +117,9 @@ def find_secret(tx: Tx, account_id: str) -> str | None:
 def send_letter(
     tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, email: str, now: int
 ) -> None:
-    """Sends it as a letter, which is retried like any other."""
+    """Sends it as an email, which is retried like any other."""
     deliveries.record_answer(tx, delivery, None, "", 0)
-    if deliveries.finish(tx, delivery, deliveries.DONE, None, "It goes as a letter.", now):
+    if deliveries.finish(tx, delivery, deliveries.DONE, None, "It is sent by email.", now):
         letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note, email), now)
         notifications.record_outcome(tx, target.id, None, now)
 

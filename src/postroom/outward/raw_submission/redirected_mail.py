@@ -93,7 +93,7 @@ def require_redirectable(message: Message, document: Document) -> None:
     if document.direction != INBOUND or not document.from_addr:
         raise NotRedirectable("Only received email can be redirected.")
     if message.is_blocked or document.verdict == "malicious":
-        raise NotRedirectable("This mail was blocked or judged malicious: it cannot be redirected.")
+        raise NotRedirectable("This email was blocked or judged malicious and cannot be redirected.")
 
 
 def prepare(
@@ -154,7 +154,7 @@ def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
     """
     mail = split_mail(raw)
     if not mail.is_whole:
-        raise NotRedirectable("The header of this mail is too large to be redirected.")
+        raise NotRedirectable("The header of this email is too large to be redirected.")
     kept = [
         _LONE_RETURN.sub(b"", field.raw)
         for field in mail.fields

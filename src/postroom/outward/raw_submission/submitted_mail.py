@@ -159,7 +159,7 @@ def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Dra
 
 
 def with_loose_texts(root: Part, written: str) -> str:
-    """The HTML, with texts beside it that are no alternative of it: who reads the HTML would miss them."""
+    """The HTML, with texts next to it that are no alternative of it: who reads the HTML would miss them."""
     before: list[str] = []
     after: list[str] = []
     has_html = False

@@ -1,4 +1,4 @@
-"""The characters at `simulator.{domain}`, and their reactions to a mail. A new one is a line of the table."""
+"""The characters at `simulator.{domain}`, and their reactions to an email: a line of the table each."""
 
 from collections.abc import Callable
 

@@ -19,7 +19,7 @@ def complaint(sent: Sent) -> Answer:
         "Feedback-Type: abuse\r\nUser-Agent: Simulator/1.0\r\nVersion: 1\r\n"
         f"Original-Rcpt-To: {sent.recipient}\r\n"
     )
-    words = "The recipient of this mail has marked it as spam.\r\n"
+    words = "The recipient of this email has marked it as spam.\r\n"
     subject = "Abuse report"
     return _report(sent, "feedback-report", subject, words, ("message/feedback-report", facts))
 

@@ -1,4 +1,4 @@
-"""An email to the simulator, and the letters that answer it."""
+"""An email to the simulator, and the emails that answer it."""
 
 from msgspec import Struct
 

@@ -27,7 +27,7 @@ class CountedHour(Struct, frozen=True, order=True):
 
 
 class ProviderCount(Struct, frozen=True):
-    """`milliseconds` is the total time from first attempt to acceptance of all accepted mails."""
+    """`milliseconds` is the total time from first attempt to acceptance of all accepted emails."""
 
     accepted: int = 0
     deferred: int = 0

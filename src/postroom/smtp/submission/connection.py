@@ -1,4 +1,4 @@
-"""One mail client that sends: performs the effects of its dialogue, logs it in and sends its mails."""
+"""One mail client that sends: performs the effects of its dialogue, logs it in and sends its emails."""
 
 from postroom import log
 from postroom.accounts.permissions import WRITING

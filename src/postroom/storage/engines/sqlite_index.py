@@ -1,4 +1,4 @@
-"""The file of the search index: beside the database, with its own writer that nobody waits for.
+"""The file of the search index: next to the database, with its own writer that nobody waits for.
 
 It is rarely synced. What a crash loses is made again, since it stores how far it has come.
 """

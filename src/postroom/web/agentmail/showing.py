@@ -65,7 +65,7 @@ SYSTEM = frozenset(
 
 # Stored differently, but set like any other.
 FLAGS = frozenset((UNREAD, TRASH))
-# What a list does not show by itself.
+# What a list shows only if asked.
 HIDDEN = frozenset((SPAM, TRASH, BLOCKED, UNAUTHENTICATED))
 
 

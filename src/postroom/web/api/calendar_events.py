@@ -102,7 +102,7 @@ async def change_calendar_event(
 async def change(
     call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
-    """The same for a page, which has a key of its own."""
+    """The same for a page, which has its own key."""
     return await again_if_changed(lambda: change_once(call, event_id, body, query, key))
 
 
@@ -165,7 +165,7 @@ async def cancel_calendar_event(call: Call, calendar_event_id: str, query: Chang
 async def cancel_of_series(
     call: Call, event_id: str, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
-    """The same for a page, which has a key of its own."""
+    """The same for a page, which has its own key."""
     return await again_if_changed(lambda: cancel_once(call, event_id, query, key))
 
 
@@ -192,7 +192,7 @@ async def respond_to_calendar_event(call: Call, calendar_event_id: str, body: Re
 
 
 async def respond(call: Call, event_id: str, body: Response, key: str) -> ShownCalendarEvent:
-    """The same for a page, which has a key of its own."""
+    """The same for a page, which has its own key."""
     event = await call.resources.db.read(calendar_events.get, call.scope, event_id)
     if event.is_own or event.message_id is None:
         raise NotAnInvitation(

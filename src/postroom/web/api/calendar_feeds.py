@@ -1,4 +1,4 @@
-"""Calendar files over HTTP: imported into a calendar, and read by whoever has its private link."""
+"""Calendar files over HTTP: imported into a calendar, and read through its private link."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -46,7 +46,7 @@ async def first_match(
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.scope, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
     read_aside = partial(read_long, call.resources)
-    # A hundred whole events may take long to read, so a log is passed over beside the loop.
+    # A hundred whole events may take long to read, so a log is passed over next to the loop.
     read: Callable[..., Awaitable[Any]] = call.resources.db.read if query.after is None else read_aside
     with closing(call.resources.db.listen(event_log.bell(call.account_id))) as subscription:
         while True:

@@ -1,4 +1,4 @@
-"""Sending over REST: a mail, an answer to an invitation, or a redirected mail."""
+"""Sending over REST: an email, an answer to an invitation, or a redirected mail."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -24,7 +24,7 @@ RawReceipt = Annotated[Response, SendReceipt]
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> RawReceipt:
-    """Send a mail, or reply inside a thread"""
+    """Send an email, or reply inside a thread"""
     return to_response(await send_body(call, inbox_id, require_idempotency_key(call.request), body))
 
 
@@ -36,7 +36,7 @@ async def respond_to_invitation(call: Call, message_id: str, body: CalendarAnswe
 
 
 async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> RawReceipt:
-    """Redirect a mail unchanged, still from its author"""
+    """Redirect an email unchanged, still from its author"""
     key, to = require_idempotency_key(call.request), await read_long_list("to", body.to)
     if not to:
         raise BadRequest("to has no recipient.", field="to")
@@ -61,7 +61,7 @@ async def accept_order(call: Call, order: Order) -> SendAnswer:
     try:
         return await send_mail(call.resources, call.caller, order, call.inbox, call.is_remembered)
     except DraftError as error:
-        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+        raise BadRequest(f"This cannot be written into an email: {error}", field=error.field) from None
 
 
 def to_response(answer: SendAnswer) -> Response:

@@ -97,7 +97,7 @@ def require_alone(body: str | UnsetType | None, body_html: str | UnsetType | Non
 
 
 async def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
-    """Runs in a thread: a template may be as long as a mail."""
+    """Runs in a thread: a template may be as long as an email."""
     content = await pools.COMPOSING.run(templates.fill, template, dict(values))
     if content.subject is not None:
         require_subject(content.subject)

@@ -144,7 +144,7 @@ class Dashboard:
         return with_retry(response, error)
 
     async def _error(self, request: Request, error: ApiError) -> Response:
-        """In the layout for a signed-in person; else, or without a database, a page of its own.
+        """In the layout for a signed-in person; else, or without a database, a page without it.
 
         A part of a page keeps what it shows.
         """

@@ -33,7 +33,7 @@ FIELDS_LIMIT = 1000
 FIELD_CHARACTERS = 5_000
 LONG_FIELDS = {"body": LETTER_LIMIT_BYTES, **dict.fromkeys(("to", "cc", "bcc"), LIST_LIMIT_CHARACTERS)}
 HOME = "/app"
-WHOLE_SCOPE = "all"  # a choice of its own: fields without text are as if they were not sent
+WHOLE_SCOPE = "all"  # its own choice: fields without text are as if they were not sent
 COOKIE = "postroom_session"
 FORM = "application/x-www-form-urlencoded"
 

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 NOTICE = "postroom_notice"
 ALERT = "postroom.alert"  # in the scope of a request: why the form on this page was refused
-UNDO = "postroom_undo"  # the path to which a button beside the notice posts
+UNDO = "postroom_undo"  # the path to which a button next to the notice posts
 NOTICE_SECONDS = 20
 NOTICE_CHARACTERS = 4000
 INBOXES_SHOWN = 100

@@ -37,7 +37,7 @@ HEADERS = {
 
 
 class LinkPage:
-    """Pages behind links in mails. Programs that check links send GET: only POST decides."""
+    """Pages behind links in emails. Programs that check links send GET: only POST decides."""
 
     path: str
     template: str

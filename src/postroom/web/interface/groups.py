@@ -44,7 +44,7 @@ GROUPS = {
         "audit": "Who changed what.",
     },
     "Delivery": {
-        "domains": "Domains of your own.",
+        "domains": "Your domains.",
         "deliverability": "How email fares at the providers that receive it.",
         "connections": "Mailboxes elsewhere and services that bring email in.",
     },

@@ -46,6 +46,7 @@ PATH_NAMES = {
     "user_id": "Id of the user, usr_…",
     "webhook_id": "Id of the webhook, whk_…",
 }
+IDEMPOTENCY = "A new UUID for each email, the same one for each retry of it: a retry sends nothing twice."
 
 Json = dict[str, Any]
 
@@ -76,7 +77,7 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
             "title": "Postroom",
             "version": VERSION,
             "description": "Email for software agents: inboxes, threads and messages over REST.",
-            "contact": {"name": "Whoever runs this server", "url": base_url},
+            "contact": {"name": "The operator of this server", "url": base_url},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url}],
@@ -169,7 +170,10 @@ def _header_parameters(route: Route) -> list[Json]:
     fewest, pattern = (0, "^[!-~]*$") if route.may_lack_header else (1, "^[!-~]+$")
     schema = {"type": "string", "minLength": fewest, "maxLength": VISIBLE_CHARACTERS, "pattern": pattern}
     is_required = not route.may_lack_header
-    named: list[Json] = [{"name": route.header, "in": "header", "required": is_required, "schema": schema}]
+    said = {"description": IDEMPOTENCY} if route.header == "Idempotency-Key" else {}
+    named: list[Json] = [
+        {"name": route.header, "in": "header", "required": is_required, **said, "schema": schema}
+    ]
     return (named if route.header else []) + ([IF_MATCH] if route.is_versioned else [])
 
 

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -11,6 +13,8 @@ REF = "#/components/schemas/{name}"
 BINARY = {"type": "string", "format": "binary"}
 FORM = "Form"  # appended to the name of a body for its multipart form
 MOMENT = re.compile(r"(_at|At)$")
+FIELDS = Path(__file__).parent / "fields.txt"
+_AFTER_UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 Json = dict[str, Any]
 
@@ -33,7 +37,35 @@ def components(bodies: set[Any], answers: set[Any], with_files: set[Any]) -> Jso
     for name, schema in made.items():
         _settle_defaults(schema, is_answer=name not in asked)
     made |= {f"{kind.__name__}{FORM}": _form_of(made[kind.__name__]) for kind in with_files}
+    for name, schema in made.items():
+        _describe(name, schema.get("properties", {}))
     return made
+
+
+def _describe(shape: str, properties: Json) -> None:
+    """Every field says what it means: at its type, in its shape, or by its name."""
+    known = field_descriptions()
+    for name, schema in properties.items():
+        said = known.get(f"{shape}.{name}") or known.get(camel(name))
+        if said is not None and not is_described(schema):
+            schema["description"] = said
+
+
+def is_described(schema: Json) -> bool:
+    return "description" in schema or any(map(is_described, schema.get("anyOf", ())))
+
+
+@lru_cache(maxsize=1)
+def field_descriptions() -> dict[str, str]:
+    """By `name`, for a field that means the same in every shape, or by `Shape.name`."""
+    lines = FIELDS.read_text().splitlines()
+    pairs = (line.partition(": ") for line in lines if line and not line.startswith("#"))
+    return {name: said for name, _, said in pairs}
+
+
+def camel(name: str) -> str:
+    """The name as requests and answers spell it: events have underscores."""
+    return _AFTER_UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
 def plain(schema: Json) -> Json:

@@ -142,7 +142,7 @@ def show_health(context: CommandContext, health: "DomainHealth") -> None:
 
 
 def show_reports(context: CommandContext, reports: "DomainReports") -> None:
-    output.print_table(("source", "mails count", "spf", "dkim", "disposition"), reports.data)
+    output.print_table(("source", "emails count", "spf", "dkim", "disposition"), reports.data)
     if reports.tls:
         output.print_text("")
         output.print_table(("reporter source", "connections count", "policy", "result"), reports.tls)

@@ -54,7 +54,7 @@ def check_out(client: Client, inbox_id: str, recipient: str, seconds: float) -> 
         inbox_id,
         to=[recipient],
         subject=f"Postroom is connected ({word})",
-        body="This mail shows that mail is sent. You can delete it.",
+        body="This email shows that sending works. You can delete it.",
     )
     message = wait_for(
         lambda: client.get_message(sent.id), lambda each: each.status in LEFT + STOPPED, seconds

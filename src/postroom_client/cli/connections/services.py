@@ -53,6 +53,6 @@ SERVICES = {
     "ses": "An SNS topic with an HTTPS subscription to the URL, and a receipt rule that publishes to it.",
     "cloudflare": "deploy/cloudflare-email-worker.js as an Email Worker, with the URL in it.",
     "resend": "Webhooks, Add: email.received, email.bounced, email.complained.",
-    "raw": "Your own program: POST each mail to the URL, with ?to= or X-Envelope-To.",
+    "raw": "Your own program: POST each email to the URL, with ?to= or X-Envelope-To.",
 }
 NAMES = (*MAILBOXES, OWN_MAILBOX, *SERVICES)

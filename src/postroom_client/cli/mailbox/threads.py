@@ -30,7 +30,7 @@ def list_all(
     label: Annotated[str | None, typer.Option(help="Only those with this label.")] = None,
     assignee: Annotated[str | None, typer.Option(help="Only those of this user: an id, me or none.")] = None,
     state: Annotated[str | None, typer.Option(help="Only open, snoozed, done, awaiting, overdue.")] = None,
-    everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes that the key reaches.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes of the key.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
     inbox_id: InboxId = None,

@@ -83,7 +83,7 @@ def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
 
 
 def _show_whole(context: CommandContext, message: "Message") -> None:
-    """Every part is escaped, so that no text of a mail moves the cursor, hides or reorders anything."""
+    """Every part is escaped, so that no text of an email moves the cursor, hides or reorders anything."""
     from postroom_client.calls import calls
 
     if message.hold is not None:

@@ -112,7 +112,7 @@ OUTSIDE = (
         "list_domains",
         "List the domains, newest first.",
         columns=("id", "domain", "status", "created created_at"),
-        empty="No domain of your own yet. Add one: postroom domains create NAME",
+        empty="No domain yet. Add one: postroom domains create NAME",
     ),
     Plain(
         "domains update",

@@ -302,7 +302,7 @@ MAILBOX = (
     Plain(
         "messages redirect",
         "redirect_message",
-        "Redirect a mail unchanged, still from its author.",
+        "Redirect an email unchanged, still from its author.",
         show=show_sent,
     ),
     Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),

@@ -182,7 +182,7 @@ EXAMPLES = {
     "blobs move": "--remove",
     "move": "--to postgresql://postroom:password@db.example/postroom",
     "import export": "acme-mail",
-    "import mbox": "mails.mbox --inbox support@acme.example",
+    "import mbox": "archive.mbox --inbox support@acme.example",
     "import maildir": "Maildir --inbox support@acme.example",
     "import imap": "imaps://ann@imap.example.com/INBOX --inbox support@acme.example",
     "import agentmail": "ann@agentmail.to --inbox support@acme.example --key am_key",

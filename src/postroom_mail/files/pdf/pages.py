@@ -156,7 +156,7 @@ def _signature_field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
 
 
 def _field_name(pdfium: Any, forms: Any, annotation: Any) -> str:
-    """The label shown beside the field, if any, else its internal name."""
+    """The label shown next to the field, if any, else its internal name."""
     shown = _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldAlternateName(forms, annotation, b, n))
     return shown or _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldName(forms, annotation, b, n))
 

@@ -21,7 +21,7 @@ from postroom_mail.languages.read import word_lists, word_pairs
 
 MAX_STYLE_CHARS = 10_000
 MAX_CUSTOM_CHARS = 1_000
-# Most styles are in many mails.
+# Most styles are in many emails.
 REMEMBERED_STYLES = 1_024
 MAX_REMEMBERED_CHARS = 300
 UNDECIDED = "?"  # a value that is unknown here and that a browser may know

@@ -183,7 +183,7 @@ class Selector(Struct):
 
     @property
     def asks_attributes(self) -> bool:
-        """Besides class and id, and those with a meaning of their own."""
+        """Besides class and id, and those with their own meaning."""
         compounds = [compound for each in self._all() for compound in each.compounds]
         return any(compound.attributes or compound.states for compound in compounds)
 

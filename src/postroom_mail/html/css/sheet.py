@@ -43,7 +43,7 @@ class StyleRule(Struct, eq=False):
 
 
 class Sheet(Struct):
-    """All sheets of a mail. Costs nothing if there are none."""
+    """All sheets of an email. Costs nothing if there are none."""
 
     declarations: DeclarationReader
     ignores_case: bool

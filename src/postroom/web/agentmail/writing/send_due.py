@@ -51,7 +51,7 @@ async def send(resources: Resources, draft: KeptDraft) -> None:
     try:
         await send_mail(resources, caller, order)
     except DraftError as error:
-        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+        raise BadRequest(f"This cannot be written into an email: {error}", field=error.field) from None
     await remove_blobs(resources, [file.blob for file in files])
 
 

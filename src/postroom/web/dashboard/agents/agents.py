@@ -34,7 +34,7 @@ class Agent(Struct, frozen=True):
     scope: str
     scope_path: str
     today: SendsOfDay
-    per_day: int | None  # a limit of its own
+    per_day: int | None  # its own limit
     held: int
     pause: Pause | None  # of the inbox or the pod that it is for
 

@@ -87,7 +87,7 @@ async def send_letter(context: PageContext, body: LetterForm) -> Response:
 
 
 async def show_letter(context: PageContext, message_id: str) -> Response:
-    """The checks query DNS, so they run only when the letter is finished."""
+    """The checks query DNS, so they run only when the email is finished."""
     message = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if message["direction"] != "outbound":
         raise NotFound("There is no such email.")

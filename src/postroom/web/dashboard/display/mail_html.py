@@ -140,7 +140,7 @@ def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) ->
 def nested(html: str, embedded: Embedded) -> str:
     """The same, properly nested and not too deep: building a tree from other markup can take minutes."""
     written: list[str] = []
-    grounds = [False]  # whether something around the piece has a background of its own
+    grounds = [False]  # whether something around the piece has its own background
     for piece in nesting.nested(html):
         if isinstance(piece, str):
             written.append(escape(piece))

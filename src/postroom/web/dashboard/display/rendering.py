@@ -1,4 +1,4 @@
-"""From values to HTML: templates beside their pages, everything escaped, the same headers on every page."""
+"""From values to HTML: templates next to their pages, everything escaped, the same headers on every page."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""Every page beside its template."""
+"""Every page next to its template."""

@@ -105,7 +105,7 @@ async def export(context: PageContext, query: ActivityQuery) -> Response:
 
 
 async def read(context: PageContext, query: ActivityQuery) -> Activity:
-    """Runs beside other reads: a busy account has many emails per day."""
+    """Runs next to other reads: a busy account has many emails per day."""
     work: Callable[[Tx, PageContext, ActivityQuery], Activity] = (
         read_hours if query.span == "24h" else read_days
     )

@@ -36,7 +36,7 @@ from postroom_mail.writing.content_view import ContentView, view
 
 PATH = "/app/approvals"
 ROWS = 50
-BESIDE = 5  # messages of the thread shown beside a held email
+BESIDE = 5  # messages of the thread shown next to a held email
 NAMED = 2  # recipients in a row of the list
 LONGEST_LIST = 20_000
 RISKS = {1: "Suspicious email in its thread", 2: "Malicious email in its thread", 3: "Canary token found"}
@@ -149,7 +149,7 @@ class HeldList(Struct, frozen=True):
 async def show_approvals(
     context: PageContext, query: StateQuery, form: DecisionForm | None = None
 ) -> Response:
-    """The list, and the details of one mail. `form` is an approval that needs a second click."""
+    """The list, and the details of one email. `form` is an approval that needs a second click."""
     found = await context.read(read_waiting, context, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
     card = await context.read(read_card, context, chosen) if chosen else None

@@ -170,7 +170,7 @@ async def undo(context: PageContext, message_id: str) -> Response:
 
 
 async def copy_as_draft(context: PageContext, message_id: str) -> str:
-    """A draft with the text, recipients and files of a mail."""
+    """A draft with the text, recipients and files of an email."""
     message = await context.read(messages.get, context.call.scope, message_id)
     written = documents.decode(message.document)
     raw = await raw_mails.read(context.call.resources, message.id, with_trace=False)

@@ -35,7 +35,7 @@ ME = "me"
 
 
 class MailQuery(Struct, rename="camel", frozen=True):
-    """Which list is shown; beside a thread it may be a page of search results too."""
+    """Which list is shown; next to a thread it may be a page of search results too."""
 
     inbox_id: str = ""
     pod_id: str = ""
@@ -58,7 +58,7 @@ class MailQuery(Struct, rename="camel", frozen=True):
 
     @property
     def place(self) -> dict[str, object]:
-        """The query of an address that leads to this list, or to a thread beside it."""
+        """The query of an address that leads to this list, or to a thread next to it."""
         given = (
             *(self.inbox_id, self.pod_id, self.label, self.offset, self.q, self.cursor),
             *(self.state, self.assignee),
@@ -111,7 +111,7 @@ class ThreadRow(Struct, frozen=True):
     thread: Thread
     address: str  # of its inbox
     made: ThreadDigest
-    newest: Newest | None  # None beside a thread, where rows have no marks
+    newest: Newest | None  # None next to a thread, where rows have no marks
     assignee: str = ""
 
     @property
@@ -144,7 +144,7 @@ def short_name(name: str, address: str) -> str:
 
 
 def place_before(context: PageContext) -> dict[str, str]:
-    """Return the list beside the thread whose page sent this form, as the query of an address."""
+    """Return the list next to the thread whose page sent this form, as the query of an address."""
     sender = urlsplit(own_page(context.call.request.headers.get("referer", "")))
     given = dict(parse_qsl(sender.query))
     return {name: given[name] for name in (*PLACE, "unread") if name in given}
@@ -264,7 +264,7 @@ async def mark(context: PageContext, body: Marks) -> Response:
 
 async def label(context: PageContext, chosen: list[str], body: Marks) -> Response:
     if not body.label.strip():
-        raise BadRequest("Write the label beside the button first.", field="label")
+        raise BadRequest("Enter a label first.", field="label")
     for thread_id in chosen:
         await context.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
     return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")

@@ -75,7 +75,7 @@ Tab = Literal["text", "agent", "html", "headers", "raw", "files", "delivery", "e
 
 
 class ThreadPageQuery(MailQuery, rename="camel", frozen=True):
-    """The list beside the thread, and what of the thread is shown."""
+    """The list next to the thread, and what of the thread is shown."""
 
     message: str = ""  # whose tab is open
     tab: Tab = "text"
@@ -95,7 +95,7 @@ class Behind(Struct, frozen=True):
 
 
 class ShownSender(Struct, frozen=True):
-    """Who wrote a mail, and since when the inbox knows them."""
+    """Who wrote an email, and since when the inbox knows them."""
 
     address: str
     known: KnownSince
@@ -134,7 +134,7 @@ class Conversation(Struct, frozen=True):
     beside: list[ThreadRow]
     behind: Behind
     senders: dict[str, ShownSender]  # by the id of a received mail
-    lost: dict[str, list[Delivery]]  # by the id of a mail that did not reach all of its recipients
+    lost: dict[str, list[Delivery]]  # by the id of an email that did not reach all of its recipients
     team: Team
 
     @property
@@ -215,7 +215,7 @@ class InThread(Struct, rename="camel", frozen=True):
 def read_conversation(
     tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery, listed: list[str] | None
 ) -> Conversation:
-    """`listed` are the threads of the search results beside it, if it was opened from some."""
+    """`listed` are the threads of the search results next to it, if it was opened from some."""
     thread = threads.get(tx, context.call.scope, thread_id)
     found, offset = read_part(tx, thread, query)
     whole = read_whole(tx, context.call.links(), found, query)
@@ -313,7 +313,7 @@ def to_lines(tx: Tx, found: list[Message], whole: dict[str, dict[str, Any]]) -> 
 
 
 def query_before(context: PageContext, **shown: str) -> ThreadPageQuery:
-    """Return the thread page that this form was sent from, with the list beside it."""
+    """Return the thread page that this form was sent from, with the list next to it."""
     try:
         return msgspec.convert({**place_before(context), **shown}, ThreadPageQuery, strict=False)
     except msgspec.ValidationError:

@@ -100,7 +100,7 @@ def answer(page: str, base_url: str) -> Response:
 
 @lru_cache(PAGES_KEPT)
 def render(page: str, base_url: str) -> Response:
-    """The same page for everybody: to be copied, since each answer has headers of its own."""
+    """The same page for everybody: to be copied, since each answer has its own headers."""
     found = load()
     group = next((each for each in found.groups if each.name == page), None)
     if group is None and page not in ("", ERRORS, SHAPES):

@@ -97,7 +97,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
 
 
 def draw_code(address: str, config: Config) -> str:
-    """A QR code with the settings for a mail program on the phone, without the password."""
+    """A QR code with the settings for a mail client on the phone, without the password."""
     found = client_configuration.doors(config)
     if not found:
         return ""
