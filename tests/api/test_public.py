@@ -104,6 +104,24 @@ async def test_the_reference_has_every_operation_under_the_policy_of_the_dashboa
     assert (await server.api.get("/docs/%2e%2e%2freference.py")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
+async def test_answers_that_are_the_same_for_everybody_are_compressed_for_those_who_ask(
+    server: Server,
+) -> None:
+    for path in ("/docs", "/docs/messages", "/docs/shapes", "/openapi.json", "/llms.txt"):
+        asked, plain = [
+            await server.api.get(path, headers={"Accept-Encoding": encoding})
+            for encoding in ("gzip", "identity")
+        ]
+        assert (asked.headers["content-encoding"], asked.headers["vary"]) == ("gzip", "Accept-Encoding")
+        assert "content-encoding" not in plain.headers
+        assert plain.headers["vary"] == "Accept-Encoding"
+        assert asked.content == plain.content
+        assert int(asked.headers["content-length"]) < len(plain.content)
+    small = await server.api.get("/health", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers
+
+
 def call_at(text: str, start: int) -> ast.Call:
     """Up to the first bracket with which it is a whole call: to parse every file takes longer."""
     for end in re.finditer(r"\)", text[start:]):

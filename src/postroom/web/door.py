@@ -30,7 +30,7 @@ from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.resources import Resources
-from postroom.web import dav, inbox_names, operations
+from postroom.web import dav, inbox_names, operations, packed
 from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
@@ -187,7 +187,7 @@ class App:
         state.route = route.name
         if call is None:
             await require_scope_filters_taken(request, route.query)
-            return to_response(route, await route.operation(self._site, **values))
+            return await packed.pack(request, to_response(route, await route.operation(self._site, **values)))
         try:
             return await self._carry_out(route, call, values)
         except (ApiError, Outdated) as error:

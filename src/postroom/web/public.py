@@ -24,6 +24,7 @@ from postroom.resources import Resources, Tx
 from postroom.web import client_configuration
 from postroom.web.interface import openapi as description
 from postroom.web.interface import server_shapes
+from postroom.web.packed import FixedResponse
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
 
@@ -145,16 +146,15 @@ def read_depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
 
 async def openapi(site: Site) -> Response:
     """This description"""
-    return Response(
-        description.render(site.routes, site.resources.config.base_url), media_type="application/json"
-    )
+    content = description.render(site.routes, site.resources.config.base_url)
+    return FixedResponse(content, media_type="application/json")
 
 
 async def llms(site: Site) -> Response:
     """The API on one page, for agents"""
     text = files("postroom.web").joinpath("llms.txt").read_text(encoding="utf-8")
     content = text.replace("{base_url}", site.resources.config.base_url)
-    return Response(content, media_type="text/plain; charset=utf-8")
+    return FixedResponse(content, media_type="text/plain; charset=utf-8")
 
 
 async def docs(site: Site) -> Response:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from postroom.errors import NotFound
 from postroom.web.dashboard.display.rendering import Renderer
+from postroom.web.packed import FixedResponse
 
 ERRORS, SHAPES = "errors", "shapes"
 KEY = "pr_…"  # stands in every example where a key belongs
@@ -95,7 +96,7 @@ class Reference(Struct, frozen=True):
 def answer(page: str, base_url: str) -> Response:
     """A page by the name of its group; "" is the first one."""
     made = render(page, base_url)
-    return Response(made.body, headers=dict(made.headers))
+    return FixedResponse(made.body, headers=dict(made.headers))
 
 
 @lru_cache(PAGES_KEPT)
