@@ -158,6 +158,7 @@ def helps(command: Any, path: str = "postroom") -> Iterator[tuple[str, str]]:
 def test_the_description_of_the_api_and_every_help_are_in_plain_english() -> None:
     told = [*descriptions(openapi.document(ROUTES, "")), *helps(command_tree())]
     assert len(told) > 5_000
+    assert [path for path, text in told if not re.search(r"\w", text)] == []
     assert [(path, text) for path, text in told if wrong_words(text) or long_sentences(text)] == []
 
 

@@ -117,7 +117,8 @@ def test_a_reply_takes_its_text_as_an_argument_and_a_message_for_its_thread(
     shell: Shell, inbox: Inbox
 ) -> None:
     sent = shell.json("send", "--to", inbox.address, "--subject", "Hi", "--body", "x", "--inbox-id", inbox.id)
-    shell.json("wait", "--inbox-id", inbox.id, "--unread")
+    shell.json("wait", "--inbox", inbox.id, "--unread")  # understood, as `--inbox=` is
+    assert shell.json("threads", "list", f"--inbox={inbox.id}")["total"] >= 1
     answer = shell.json("reply", sent["threadId"], "Thank you.")
     assert answer["threadId"] == sent["threadId"]
     assert "Thank you." in shell.human("messages", "get", answer["id"])

@@ -244,7 +244,7 @@ async def test_a_budget_is_set_shown_used_and_cleared(server: Server, person: Pe
     await person.json("send", *mail, *inbox)
     assert (await person.run("send", *mail, *inbox)).exit_code == 5
     assert (await person.json("budget", "show", *inbox))["perDay"]["used"] == 1
-    assert "strangers a day" in await person.human("budget", "show", *inbox)
+    assert "new recipients per day" in await person.human("budget", "show", *inbox)
     assert "the server's limit" in await person.human("budget", "set", "--per-minute", "2", *key)
     assert (await person.json("budget", "clear", *key))["limits"] is None
     assert (await person.json("budget", "clear", *inbox))["limits"] is None

@@ -49,7 +49,15 @@ def _of_shape(description: Description, each: Field) -> list[str]:
         return [_written(known)]
     if each.kind.shape == "Budget":
         return [
-            _written({"name": snake(item.name), "kind": "integer", "minimum": 0, "part_of": each.name})
+            _written(
+                {
+                    "name": snake(item.name),
+                    "kind": "integer",
+                    "minimum": 0,
+                    "help": item.description,
+                    "part_of": each.name,
+                }
+            )
             for item in description.shapes["Budget"].fields
         ]
     return []

@@ -1740,7 +1740,7 @@ export interface Account {
   junk: JunkRules | null;
   /** Whether a second person must confirm the erasure of a contact. */
   erasureApproval: boolean;
-  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
+  /** What happens to a send that carries a value of another sender's email: off, mark, hold or refuse. */
   originGuard: string | null;
   /** Values that the origin guard always lets pass. */
   trustedValues: string[];
@@ -1777,7 +1777,7 @@ export interface ApiKey {
   approval: ApprovalRules | null;
   /** Limits on sending; null: no further limit. */
   limits: Budget | null;
-  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
+  /** What happens to a send that carries a value of another sender's email: off, mark, hold or refuse. */
   originGuard: string | null;
   /** oauth: a program that a person allowed. */
   kind: "key" | "oauth" | (string & {});
@@ -1821,7 +1821,7 @@ export interface Inbox {
   clientId: string | null;
   /** How junk is recognized, and what is done with it. */
   junk: JunkRules | null;
-  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
+  /** What happens to a send that carries a value of another sender's email: off, mark, hold or refuse. */
   originGuard: string | null;
   /** The line or header that says that an agent wrote the email. */
   disclosure: Disclosure | null;
@@ -1846,7 +1846,7 @@ export interface Pod {
   outbound: string | null;
   /** How junk is recognized, and what is done with it. */
   junk: JunkRules | null;
-  /** What happens to a send with a value of another sender's email: mark, approval or refuse. */
+  /** What happens to a send that carries a value of another sender's email: off, mark, hold or refuse. */
   originGuard: string | null;
   /** Values that the origin guard always lets pass. */
   trustedValues: string[];

@@ -386,9 +386,7 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies the sender it answers, unless addressed already or an address here that is no inbox."""
     room = RECIPIENTS - len(order.to) - len(order.cc) - len(order.bcc)
-    is_for_one = isinstance(
-        order.calendar, CalendarAnswer
-    )  # the organizer, even if another person sent the invitation
+    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, not the sender
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:
         return order.cc
     if is_for_one or room < 1:

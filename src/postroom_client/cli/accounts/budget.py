@@ -64,9 +64,9 @@ def _show(found: "Inbox | ApiKey") -> None:
     budget = found.limits or Budget()
     pairs = [
         ("of", found.id),
-        ("a minute", _spell(budget.per_minute)),
-        ("a day", _spell(budget.per_day)),
-        ("strangers a day", _spell(budget.cold_per_day)),
+        ("per minute", _spell(budget.per_minute)),
+        ("per day", _spell(budget.per_day)),
+        ("new recipients per day", _spell(budget.cold_per_day)),
     ]
     output.print_human(output.record(pairs))
 

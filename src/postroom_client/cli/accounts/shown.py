@@ -97,9 +97,9 @@ def show_pause(context: CommandContext, found: "Pause") -> None:
 
 def show_limits(context: CommandContext, limits: "InboxLimits") -> None:
     rows = [
-        _meter("a minute", limits.per_minute),
-        _meter("a day", limits.per_day),
-        _meter("strangers a day", limits.cold_per_day),
+        _meter("per minute", limits.per_minute),
+        _meter("per day", limits.per_day),
+        _meter("new recipients per day", limits.cold_per_day),
     ]
     output.print_human(output.table(("SENDS", "LIMIT", "USED", "RESETS"), rows))
 

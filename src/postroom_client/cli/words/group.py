@@ -44,13 +44,29 @@ class Program(Group):
         given = arguments[0] if arguments else more.get("args")
         given = sys.argv[1:] if given is None else list(given)
         try:
-            code = super().main(*arguments, **{**more, "standalone_mode": False})
+            code = self._run(given, {**more, "standalone_mode": False})
         except WRONG_USAGE as error:
             _end(error, is_json=output.is_for_programs(given))
         except typer.Abort:
             output.note("Aborted!")
             sys.exit(1)
         sys.exit(code or 0)
+
+    def _run(self, given: list[str], more: dict[str, Any]) -> Any:
+        """An unknown option is found before anything is done: `--inbox` is tried again as `--inbox-id`."""
+        try:
+            return super().main(**{**more, "args": list(given)})
+        except WRONG_USAGE as error:
+            name = getattr(error, "option_name", "")
+            if f"{name}-id" not in (getattr(error, "possibilities", None) or ()):
+                raise
+        return self._run([_with_id(each, name) for each in given], more)
+
+
+def _with_id(word: str, option: str) -> str:
+    """Return the word, with `-id` behind the name if it is this option."""
+    name, equals, value = word.partition("=")
+    return f"{name}-id{equals}{value}" if name == option else word
 
 
 def _end(error: Any, *, is_json: bool) -> NoReturn:
