@@ -22,6 +22,7 @@ GENERATED = {
         "decisions",
         "events",
         "accuracy",
+        "limits",
         "log-lines",
         "mcp-tools",
         "metrics",
