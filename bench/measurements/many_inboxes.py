@@ -2,13 +2,17 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
+from pathlib import Path
 
 import uvloop
 
 from bench import consumption
 from bench.measurements.search import DOMAIN, opened
+from bench.measurements.send_costs import FRAME_BYTES, logged_pages, trees_of_pages
 from bench.processes import scratch_folder
 from bench.results import Result
 from bench.smtp_load import SmtpLoad, compose
@@ -22,7 +26,9 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, message_search
 from postroom.mailbox.thread_work import ANY_WORK
+from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database, Tx
+from postroom.storage.engines.sqlite import SqliteSession, connect, connect_writer
 from postroom_mail.search.query import parse
 
 INBOXES, INBOXES_OF_AN_ACCOUNT = 20_000, 50
@@ -31,32 +37,67 @@ TOGETHER = (16, 500)  # deposited by one call
 DEPOSITS = 2_000  # of each
 QUESTIONS = 400  # each to another inbox
 PAGE = 50
+SHOWN_TREES = 20
 STRIDE = 7_919  # a prime: one inbox after the other, of accounts far apart
 HOLDER = "bench"
 HEAD = b"Received: from bench.example by postroom.localhost;\r\n\tMon, 1 Jan 2026 00:00:00 +0000\r\n"
 
 
 def measure(size: int = INBOXES) -> list[Result]:
-    return uvloop.run(_measure(size, min(DEPOSITS, size)))
-
-
-async def _measure(size: int, deposits: int) -> list[Result]:
+    deposits = min(DEPOSITS, size)
     with scratch_folder() as folder:
-        async with opened(folder, "") as db:
-            found = await _add_all(db, size)
-            where = f"{size:,} inboxes"
-            results = [
-                result
-                for together in TOGETHER
-                for name, owners in (("one inbox", found[:1]), (where, found))
-                for result in await _deposit(db, name, owners, deposits, together)
-            ]
-            while await db.read(indexing.has_work, HOLDER, SystemClock().now()):
-                await indexing.step(db, HOLDER, SystemClock().now())
-            asked = list(islice(_in_turn(found), min(QUESTIONS, deposits)))
-            results.append(await _ask(db, f"{where}: list of threads", asked, _list))
-            results.append(await _ask(db, f"{where}: search for a word in one", asked, _search))
-    return results
+        results = uvloop.run(_measure(folder, size, deposits))
+        return [*results, *_read_log(folder / DATABASE_NAME, size, deposits)]
+
+
+async def _measure(folder: Path, size: int, deposits: int) -> list[Result]:
+    async with opened(folder, "") as db:
+        found = await _add_all(db, size)
+        where = f"{size:,} inboxes"
+        results = [
+            result
+            for together in TOGETHER
+            for name, owners in (("one inbox", found[:1]), (where, found))
+            for result in await _deposit(db, name, owners, deposits, together)
+        ]
+        while await db.read(indexing.has_work, HOLDER, SystemClock().now()):
+            await indexing.step(db, HOLDER, SystemClock().now())
+        asked = list(islice(_in_turn(found), min(QUESTIONS, deposits)))
+        results.append(await _ask(db, f"{where}: list of threads", asked, _list))
+        results.append(await _ask(db, f"{where}: search for a word in one", asked, _search))
+        return results
+
+
+def _read_log(database: Path, size: int, deposits: int) -> list[Result]:
+    """The pages that emails write once every inbox has one: of all, and of the dearest trees."""
+    with closing(connect(database)) as reader, closing(SqliteSession(database, connect_writer)) as session:
+        owners = list(map(Inbox.from_row, session.tx.all("select * from inboxes order by id")))
+        in_turn = _in_turn(owners)
+        _commit_all(session, islice(in_turn, size))
+        reader.execute("pragma wal_checkpoint(truncate)")
+        cpu_seconds = _commit_all(session, islice(in_turn, deposits))
+        pages, trees = logged_pages(database), trees_of_pages(reader)
+    by_tree = Counter(trees.get(page, "other") for page in pages)
+    return [
+        Result("one more each: deposit", cpu_seconds * 1e6 / deposits, "µs"),
+        Result("one more each: log", len(pages) * FRAME_BYTES / 1000 / deposits, "kB"),
+        *(
+            Result(f"one more each: pages of {name}", count / deposits, "")
+            for name, count in by_tree.most_common(SHOWN_TREES)
+        ),
+    ]
+
+
+def _commit_all(session: SqliteSession, owners: Iterable[Inbox]) -> float:
+    """Returns the processor time, without that of reading the emails."""
+    mails, seconds = [_accepted(inbox, number) for number, inbox in enumerate(owners)], 0.0
+    for start in range(0, len(mails), TOGETHER[-1]):
+        began = time.thread_time()
+        session.begin()
+        deposit(session.tx, mails[start : start + TOGETHER[-1]])
+        session.commit()
+        seconds += time.thread_time() - began
+    return seconds
 
 
 async def _add_all(db: Database, size: int) -> list[Inbox]:

@@ -39,10 +39,10 @@ def measure(size: int = SENDS) -> list[Result]:
         database = folder / DATABASE_NAME
         session = SqliteSession(database, connect_writer)
         with closing(session), closing(connect(database)) as reader:
-            first = len(_logged_pages(database))
+            first = len(logged_pages(database))
             seconds = sum(_commit(session, batch) for batch in _batches(orders))
-            pages = _logged_pages(database)[first:]
-            trees = _trees(reader)
+            pages = logged_pages(database)[first:]
+            trees = trees_of_pages(reader)
     by_tree = Counter(trees.get(page, "other") for page in pages)
     return [
         Result("processor of the writer", seconds * 1_000_000 / len(orders), "µs"),
@@ -86,14 +86,14 @@ def _compose(tx: Tx, sender: Sender, order: Order) -> Submission:
     return Submission(caller, order, around, to_letter(order, around, now), None, "", now, is_remembered=True)
 
 
-def _logged_pages(database: Path) -> list[int]:
+def logged_pages(database: Path) -> list[int]:
     """The number of each page that the log holds, in its order; one is there as often as it was written."""
     log = database.with_name(f"{database.name}-wal").read_bytes()
     heads = range(LOG_HEAD_BYTES, len(log) - FRAME_BYTES + 1, FRAME_BYTES)
     return [struct.unpack_from(">I", log, head)[0] for head in heads]
 
 
-def _trees(connection: sqlite3.Connection) -> dict[int, str]:
+def trees_of_pages(connection: sqlite3.Connection) -> dict[int, str]:
     """The table or the index that each page belongs to, as far as this SQLite tells."""
     try:
         return dict(connection.execute("select pageno, name from dbstat").fetchall())

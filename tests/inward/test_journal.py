@@ -329,6 +329,10 @@ async def test_behind_a_burst_mails_are_handed_over_together(
     assert [mail.start for mail in handed] == sorted(mail.start for mail in handed)
 
 
+def test_a_long_queue_is_deposited_in_large_batches() -> None:
+    assert list(map(depositing.batch_size, (1, 100, 499, 500, 2_000))) == [1, 100, 100, 500, 500]
+
+
 @pytest.mark.usefixtures("no_others")
 async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
     server: Server, monkeypatch: pytest.MonkeyPatch

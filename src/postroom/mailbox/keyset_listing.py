@@ -6,10 +6,12 @@ from msgspec import Struct
 
 from postroom.accounts.scope import Scope
 from postroom.fields import Cursor, Span
+from postroom.mailbox import thread_selects
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.mailbox.labels import IS_UNREAD
 from postroom.mailbox.messages import LISTED
 from postroom.mailbox.thread_selects import IS_LISTED
+from postroom.mailbox.thread_work import ANY_WORK
 from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage import pages
 from postroom.storage.database import Tx, all_of
@@ -100,12 +102,27 @@ def list_threads(
         params[name] = label
     if is_trashed is not None:
         conditions.append(f"threads.{IS_LISTED}" if not is_trashed else f"not threads.{IS_LISTED}")
-    if is_read is not None:
+    if labels and is_read is not None:
         conditions.append("threads.is_read = :is_read")
         params["is_read"] = int(is_read)
     source = f"select threads.* from {' cross join '.join(tables)} where {' and '.join(conditions)}"
-    rows = pages.rows_of(tx, source, span, "threads.last_message_at", "threads.id", **params)
-    return [Thread.from_row(row) for row in rows]
+    parts = [""] if labels or (column == "inbox_id" and is_read is None) else _parts(is_read)
+    rows = [
+        row
+        for part in parts
+        for row in pages.rows_of(tx, source + part, span, "threads.last_message_at", "threads.id", **params)
+    ]
+    if len(parts) > 1:
+        rows.sort(key=lambda row: (row["last_message_at"], row["id"]), reverse=not span.is_ascending)
+    return [Thread.from_row(row) for row in rows[: span.limit]]
+
+
+def _parts(is_read: bool | None) -> list[str]:
+    """Conditions for parts of an index, each in the order of the list."""
+    flags, states = thread_selects.flags_of(is_read), thread_selects.states_of(ANY_WORK)
+    return [
+        f" and threads.is_read = {flag} and threads.state = {state}" for flag in flags for state in states
+    ]
 
 
 def _limits_of(scope: Scope) -> dict[str, object]:

@@ -6,6 +6,7 @@ from postroom.mailbox.thread_work import DONE, OPEN, SNOOZED, Work, condition
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
 IS_LISTED = f"last_message_at > {HIDDEN}"
 NEWEST_FIRST = "order by last_message_at desc, id desc"
+KEYS = "threads.id, threads.last_message_at"
 
 
 def with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
@@ -19,21 +20,30 @@ def with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> st
 
 
 def with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """One part for each state, in the order of its index, so that nothing is sorted.
+    """One part for each state and read flag, by its index and no longer than the page.
 
-    Unread threads are few: `+state` keeps the planner to the index of those.
+    Threads of one person have an index that knows no read flag: `+is_read` keeps the planner to it.
     """
-    column = "+state" if is_read is False and work.assignee_id is None else "state"
     assigned = condition(Work(None, work.assignee_id))
-    flag = "" if is_read is None else " and is_read = :is_read"
-    states = (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
-    parts = (
+    if work.assignee_id:
+        flags = [""] if is_read is None else [f" and +is_read = {int(is_read)}"]
+    else:
+        flags = [f" and is_read = {flag}" for flag in flags_of(is_read)]
+    return " union all ".join(
         f"select * from (select {columns} from threads where {owner} = :owner_id"
-        f"{assigned} and {column} = {state}{flag} and {IS_THERE} and {IS_LISTED}"
-        f" {NEWEST_FIRST} limit :shown) as part_{state}"
-        for state in states
+        f"{assigned}{flag} and state = {state} and {IS_THERE} and {IS_LISTED} {NEWEST_FIRST} limit :shown)"
+        f" as part_{state}_{number}"
+        for state in states_of(work)
+        for number, flag in enumerate(flags)
     )
-    return " union all ".join(parts)
+
+
+def states_of(work: Work) -> tuple[int, ...]:
+    return (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
+
+
+def flags_of(is_read: bool | None) -> tuple[int, ...]:
+    return (0, 1) if is_read is None else (int(is_read),)
 
 
 def with_answer_expected(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
@@ -43,16 +53,3 @@ def with_answer_expected(owner: str, is_read: bool | None, columns: str, work: W
         f"select {columns} from threads where {owner} = :owner_id{flag} and {IS_THERE} and {IS_LISTED}"
         f" {NEWEST_FIRST} limit :shown"
     )
-
-
-def with_flag(owner: str, columns: str, flag: str = ":is_read") -> str:
-    return (
-        f"select {columns} from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
-        f" and {IS_LISTED} {NEWEST_FIRST} limit :shown"
-    )
-
-
-def with_either_flag(owner: str, columns: str) -> str:
-    """Each flag from its own part of the index, so that nothing is sorted."""
-    unread, read = with_flag(owner, columns, "0"), with_flag(owner, columns, "1")
-    return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"

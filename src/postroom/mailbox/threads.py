@@ -286,16 +286,31 @@ def list_by_ids(tx: Tx, scope: Scope, thread_ids: Sequence[str]) -> list[Thread]
 def list_of_inbox(
     tx: Tx, inbox_id: str, is_read: bool | None, limit: int, offset: int
 ) -> tuple[list[Thread], int]:
-    flag = "" if is_read is None else " and is_read = :is_read"
+    if is_read is not None:
+        found = thread_selects.with_work("inbox_id", is_read, thread_selects.KEYS, ANY_WORK)
+        return _page(tx, found, limit, offset, owner_id=inbox_id), _total(tx, inbox_id, is_read)
     rows = tx.all(
-        f"select * from threads where inbox_id = :inbox_id{flag} and {IS_LISTED}"
-        " order by last_message_at desc, id desc limit :limit offset :offset",
+        f"select * from threads where inbox_id = :inbox_id and {IS_LISTED}"
+        f" {NEWEST_FIRST} limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
-        **({} if is_read is None else {"is_read": int(is_read)}),
     )
     return [Thread.from_row(row) for row in rows], _total(tx, inbox_id, is_read)
+
+
+def _page(tx: Tx, found: str, limit: int, offset: int, **params: object) -> list[Thread]:
+    """The page of a list in parts. They are merged by their keys alone, as whole rows would be dear."""
+    rows = tx.all(
+        f"select threads.* from (select * from ({found}) as parts {NEWEST_FIRST}"
+        " limit :limit offset :offset) as found cross join threads where threads.id = found.id",
+        shown=offset + limit,
+        limit=limit,
+        offset=offset,
+        **params,
+    )
+    rows.sort(key=lambda row: (row["last_message_at"], row["id"]), reverse=True)
+    return [Thread.from_row(row) for row in rows]
 
 
 def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
@@ -329,28 +344,17 @@ def list_within(
             return thread_selects.with_label(f"labels.{owner}", is_read, columns, work)
         if work.awaiting is not None:
             return thread_selects.with_answer_expected(owner, is_read, columns, work)
-        if work != ANY_WORK:
-            return thread_selects.with_work(owner, is_read, columns, work)
-        return (
-            thread_selects.with_flag(owner, columns)
-            if is_read is not None
-            else thread_selects.with_either_flag(owner, columns)
-        )
+        return thread_selects.with_work(owner, is_read, columns, work)
 
-    params: dict[str, object] = {"owner_id": owner_id, "shown": offset + limit}
+    params: dict[str, object] = {"owner_id": owner_id}
     params |= {} if label is None else {"label": label}
     params |= {} if is_read is None else {"is_read": int(is_read)}
     params |= {} if work.state is None or label is None else {"state": work.state}
     params |= {"assignee": work.assignee_id} if work.assignee_id else {}
-    rows = tx.all(
-        f"select * from ({of('threads.*')}) as found {NEWEST_FIRST} limit :limit offset :offset",
-        limit=limit,
-        offset=offset,
-        **params,
-    )
+    found = _page(tx, of(thread_selects.KEYS), limit, offset, **params)
     params["shown"] = offset + limit + COUNTED_BEYOND_PAGE
     counted = tx.one(f"select count(*) as total from ({of('1 as one')}) as found", **params)
-    return [Thread.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+    return found, int(counted["total"]) if counted else 0
 
 
 def is_risky(tx: Tx, thread_id: str) -> bool:

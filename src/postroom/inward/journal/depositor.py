@@ -24,6 +24,8 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import DamagedSegment, SegmentPlace
 
 BATCH = 100
+# A long queue writes fewer pages for each email this way, and other writers wait up to half a second.
+LARGE_BATCH = 500
 # A commit writes the last page of every tree. So where more than a few came together, emails wait for others,
 # the longer the more came.
 FEW = 16
@@ -67,7 +69,7 @@ class Depositor:
             await self._has_mail.wait()
             if last > FEW and loop.time() - done_at < LONGEST_GATHER_SECONDS:
                 await self._wait_for_batch(gather_seconds(last))
-            batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
+            batch = [self._mails.popleft() for _ in range(batch_size(len(self._mails)))]
             last = len(batch)
             await self._deposit(batch)
             done_at = loop.time()
@@ -199,3 +201,8 @@ def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
         return mail
     read = structs.replace(mail.read, origin=structs.replace(origin, destinations=left))
     return structs.replace(mail, read=read)
+
+
+def batch_size(waiting: int) -> int:
+    """Return how many of so many emails to deposit at once."""
+    return LARGE_BATCH if waiting >= LARGE_BATCH else min(BATCH, waiting)
