@@ -43,15 +43,11 @@ class Played:
 def played(live: LiveServer) -> Played:  # noqa: F811
     with live.client() as client:
         inboxes = {name: prepare(live, client, name) for name in NAMES}
-        plays = {name: [create_key(live, page_of(name), inbox), inbox.id] for name, inbox in inboxes.items()}
+        plays = {name: [create_key(live, inbox), inbox.id] for name, inbox in inboxes.items()}
         plays[KITS] = [prepare_kits(live, client)]
     program = str(Path(__file__).with_name("play.py"))
     given = json.dumps({"url": live.base_url, "plays": plays})
     return Played(inboxes, json.loads(play(str(environment.PYTHON), program, given=given)))
-
-
-def page_of(name: str) -> str:
-    return name.removeprefix("with_").replace("_", "-")
 
 
 @IN_TURN
@@ -64,7 +60,7 @@ def test_an_agent_answers_what_it_was_asked_and_leaves_the_rest_to_a_person(
 ) -> None:
     assert played.results[name] == [2, 0]
     with live.client() as client:
-        check_answer(live, page_of(name), client, played.inboxes[name])
+        check_answer(live, client, played.inboxes[name])
 
 
 @IN_TURN
@@ -91,10 +87,10 @@ def test_the_same_with_the_sdk_of_vercel(live: LiveServer, tmp_path: Path) -> No
         shutil.copy(path, tmp_path)
     with live.client() as client:
         inbox = prepare(live, client, "with_vercel_ai")
-        key = create_key(live, "vercel-ai-sdk", inbox)
+        key = create_key(live, inbox)
         program = str(tmp_path / "play_vercel_ai.ts")
         assert play(str(generators.NEWEST_NODE), program, live.base_url, key, inbox.id).split() == ["2", "0"]
-        check_answer(live, "vercel-ai-sdk", client, inbox)
+        check_answer(live, client, inbox)
 
 
 def prepare(live: LiveServer, client: Client, name: str) -> Inbox:  # noqa: F811
@@ -115,20 +111,20 @@ def prepare_kits(live: LiveServer, client: Client) -> str:  # noqa: F811
     return client.create_account_key("kits").token or ""
 
 
-def create_key(live: LiveServer, page: str, inbox: Inbox) -> str:  # noqa: F811
+def create_key(live: LiveServer, inbox: Inbox) -> str:  # noqa: F811
     """As the page says: one whose mail a person approves."""
-    return str(json.loads(run_of_page(live, page, "postroom inboxes keys create", inbox.id))["token"])
+    return str(json.loads(run_of_page(live, "postroom inboxes keys create", inbox.id))["token"])
 
 
-def check_answer(live: LiveServer, page: str, client: Client, inbox: Inbox) -> None:  # noqa: F811
+def check_answer(live: LiveServer, client: Client, inbox: Inbox) -> None:  # noqa: F811
     """It waits for a person, and leaves once it was approved, by the commands of the page."""
     [answer] = client.list_messages(inbox.id, direction="outbound").data
     assert (answer.subject, answer.reply_text) == ("Re: Lamp", "You wrote: What now?")
     assert answer.automated
     assert answer.hold is not None
     assert answer.hold.state == "held"
-    assert answer.id in run_of_page(live, page, "postroom approvals list")
-    run_of_page(live, page, "postroom approvals approve", answer.id, "--yes")  # a person is asked
+    assert answer.id in run_of_page(live, "postroom approvals list")
+    run_of_page(live, "postroom approvals approve", answer.id, "--yes")  # a person is asked
     approved = client.get_message(answer.id)
     assert approved.hold is not None
     assert approved.hold.state == "approved"
@@ -136,9 +132,9 @@ def check_answer(live: LiveServer, page: str, client: Client, inbox: Inbox) -> N
     assert aside.subject == "Gone"
 
 
-def run_of_page(live: LiveServer, page: str, beginning: str, named: str = "", *more: str) -> str:  # noqa: F811
+def run_of_page(live: LiveServer, beginning: str, named: str = "", *more: str) -> str:  # noqa: F811
     """The command of a page that begins so, with the id in the place of the one that it leaves open."""
-    lines = (ROOT / "docs" / f"{page}.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "frameworks.md").read_text().splitlines()
     [line] = [line for line in lines if line.startswith(beginning)]
     words = shlex.split(re.sub(r"\b(inb|msg)_…", named, line))
     arguments = [*words[1:], *more]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import getpass
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -33,21 +34,27 @@ async def running_clamd(folder: Path) -> AsyncIterator[str]:
     (folder / "signatures" / "test.ndb").write_text(f"{SIGNATURE}:0:*:{EICAR.hex()}\n")
     configuration = folder / "clamd.conf"
     short = tempfile.mkdtemp()
-    socket = Path(short, "clamd.ctl")
-    configuration.write_text(CONFIGURATION.format(folder=folder, socket=socket, user=getpass.getuser()))
+    door = Path(short, "clamd.ctl")
+    configuration.write_text(CONFIGURATION.format(folder=folder, socket=door, user=getpass.getuser()))
     command = [programs.path_of("clamd"), "--config-file", str(configuration)]
     log = (folder / "log").open("wb")
     clamd = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
     try:
-        await until(lambda: clamd.returncode is not None or socket.exists(), "it listens")
+        await until(lambda: clamd.returncode is not None or listens(door), "it listens")
         assert clamd.returncode is None, (folder / "log").read_text()
-        yield f"unix:{socket}"
+        yield f"unix:{door}"
     finally:
         if clamd.returncode is None:
             clamd.terminate()
         await clamd.wait()
         log.close()
         shutil.rmtree(short)
+
+
+def listens(door: Path) -> bool:
+    """Its file is there a moment before it listens."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(door)) == 0
 
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
