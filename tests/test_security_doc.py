@@ -1,4 +1,4 @@
-"""What docs/guarantees.md says is tested, is."""
+"""What SECURITY.md says is tested, is."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ DEFINED = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
 
 
 def test_every_row_names_tests_that_are_there() -> None:
-    rows = dict(ROW.findall((ROOT / "docs" / "guarantees.md").read_text()))
+    rows = dict(ROW.findall((ROOT / "SECURITY.md").read_text()))
     defined = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in DEFINED.findall(path.read_text())
     }
