@@ -22,12 +22,12 @@ import httpx2
 import msgspec
 import pytest
 
-from postroom.assembly import open_blobs, open_database
 from postroom.clock import MINUTE, SystemClock
 from postroom.mailbox import documents
 from postroom.mailbox.jobs import Job
 from postroom.mailbox.search import index_upkeep, indexing
 from postroom.storage.database import Database, Tx
+from postroom.storage.opening import open_blobs, open_database
 from postroom.upkeep import orphans
 from postroom.upkeep.verification.audit_files import AuditLog
 from tests.conftest import settings

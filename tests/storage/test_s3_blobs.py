@@ -12,9 +12,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from postroom.__main__ import main
 from postroom.assembly import serving
+from postroom.clock import DAY, MINUTE
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
 from postroom.storage import s3_blobs
@@ -23,7 +25,8 @@ from postroom.storage.database import StorageError
 from postroom.storage.opening import open_blobs
 from postroom.storage.s3_blobs import S3Blobs
 from postroom.transfer import backup_file
-from postroom.upkeep import orphans, shared_blob_store
+from postroom.upkeep import keep_evidence, orphans, shared_blob_store
+from postroom.upkeep.verification.audit_files import AuditLog
 from postroom_client import AsyncClient
 from postroom_mail.mime.parse import parse_mail
 from tests.conftest import (
@@ -111,6 +114,27 @@ def test_all_who_see_the_same_blobs_agree_on_the_id_of_their_store(url: str, tmp
     first, second = LocalBlobs(tmp_path / "a"), LocalBlobs(tmp_path / "b")
     assert first.store_id() == LocalBlobs(tmp_path / "a").store_id() != second.store_id()
     assert list(first.names(older_than_seconds=-60)) == []
+
+
+async def test_the_audit_log_is_copied_to_the_store_each_day(url: str, tmp_path: Path) -> None:
+    clock, log = FakeClock(), AuditLog()
+    async with running_server(settings(tmp_path, AUDIT_EXPORT=url), clock) as server:
+        for name in ("first", "second"):
+            await server.new_inbox(name)
+            await keep_evidence.one_round(server.resources)
+            clock.turn(DAY)
+        away = replace(server.resources.config, audit_export=nobody_listens())
+        await server.new_inbox("third")
+        with pytest.raises(Unavailable, match="does not answer"):
+            await keep_evidence.one_round(replace(server.resources, config=away))
+        clock.turn(MINUTE)
+        await keep_evidence.one_round(server.resources)  # what could not be copied is not lost
+    store = s3_blobs.open_s3(url)
+    paths = sorted(str(each["path"]) for page in store.list() for each in page)
+    for path in paths:
+        log.read(store.get(path).bytes().to_bytes())
+    assert (len(paths), log.verify()) == (3, [])
+    assert [entry["action"] for entry in log.entries.values()].count("inbox.created") == 3
 
 
 async def test_a_large_file_is_handed_out_by_the_store_itself(server: Server) -> None:
