@@ -6,10 +6,11 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec import structs
 
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.outward import sign_mail
-from postroom.outward.sign_mail import GROUP_SIZE, Signers, Unsigned
+from postroom.outward.sign_mail import GROUP_SIZE, KEPT_FOR, Signers, Unsigned
 from postroom_mail.authentication import dkim
 from tests.doubles import START
 from tests.mail.keys import signing_key
@@ -41,6 +42,27 @@ async def test_recipients_under_way_together_share_one_signature(signers: Signer
     *shared, of_other = await asyncio.gather(*asked, other)
     assert len(set(shared)) == 1
     assert of_other not in shared
+
+
+async def test_recipients_one_after_the_other_share_one_signature_for_some_minutes(signers: Signers) -> None:
+    first = await signers.sign(unsigned("msg_1"))
+    assert await signers.sign(unsigned("msg_1", now=START + KEPT_FOR - 1)) == first
+    later = await signers.sign(unsigned("msg_1", now=START + KEPT_FOR))
+    assert later != first
+    other = b"From: a@b.example\r\n\r\nHello\r\n"
+    assert await signers.sign(unsigned("msg_1", other, START + KEPT_FOR)) != later
+
+
+async def test_no_signature_of_another_key_is_given_and_only_some_are_kept(
+    signers: Signers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_mail, "KEPT_SIGNATURES", 3)
+    first = await signers.sign(unsigned("msg_1"))
+    rotated = structs.replace(unsigned("msg_1"), keys=(DkimKey("second", signing_key()),))
+    assert b"s=second;" in await signers.sign(rotated)
+    assert b"s=postroom;" in first
+    await asyncio.gather(*(signers.sign(unsigned(f"msg_{number}")) for number in range(5)))
+    assert len(signers._kept) == 3
 
 
 async def test_many_more_than_a_group_are_all_signed(signers: Signers) -> None:

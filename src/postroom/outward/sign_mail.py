@@ -10,12 +10,16 @@ from functools import lru_cache
 from msgspec import Struct
 
 from postroom.accounts.dkim_keys import DkimKey
+from postroom.clock import MINUTE
 from postroom_mail.authentication import arc_seal, dkim
 from postroom_mail.authentication.arc_seal import SeenProofs
 
 # While more wait to be signed, emails go on in groups of this size: delivered side by side, with their
 # outcomes share a commit, which costs as much as delivering an email.
 GROUP_SIZE = 16
+# Recipients at one domain get their email a few at a time: the signature of the first ones is kept for them.
+KEPT_SIGNATURES = 500
+KEPT_FOR = 5 * MINUTE
 
 
 class Unsigned(Struct, frozen=True):
@@ -29,6 +33,20 @@ class Unsigned(Struct, frozen=True):
     seen: SeenProofs | None = None  # for a redirected email: to be sealed as well
 
 
+class Signed(Struct, frozen=True):
+    """A signature that was made, and of what."""
+
+    domain: str
+    keys: tuple[DkimKey, ...]
+    raw_bytes: int
+    now: int
+    fields: bytes
+
+    def is_of(self, mail: Unsigned) -> bool:
+        same = self.domain == mail.domain and self.keys == mail.keys and self.raw_bytes == len(mail.raw)
+        return same and 0 <= mail.now - self.now < KEPT_FOR
+
+
 class Signers:
     """More threads than cores would only compete with the event loop and the writer."""
 
@@ -37,11 +55,26 @@ class Signers:
         self._jobs: queue.SimpleQueue[Unsigned | None] = queue.SimpleQueue()
         self._made: queue.SimpleQueue[tuple[str, bytes | Exception]] = queue.SimpleQueue()
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}  # by message
+        self._kept: dict[str, Signed] = {}  # by message
         self._most = threads or os.cpu_count() or 1
         self._threads: list[threading.Thread] = []
 
     async def sign(self, mail: Unsigned) -> bytes:
         """The fields to put before the mail. Callers that ask for the same message share one signature."""
+        kept = self._kept.get(mail.message_id)
+        if kept is not None and kept.is_of(mail):
+            return kept.fields
+        made = await self._sign_anew(mail)
+        if mail.seen is None:
+            self._keep(mail, made)
+        return made
+
+    def _keep(self, mail: Unsigned, fields: bytes) -> None:
+        if len(self._kept) >= KEPT_SIGNATURES:
+            del self._kept[next(iter(self._kept))]
+        self._kept[mail.message_id] = Signed(mail.domain, mail.keys, len(mail.raw), mail.now, fields)
+
+    async def _sign_anew(self, mail: Unsigned) -> bytes:
         signature: asyncio.Future[bytes] = self._loop.create_future()
         waiting = self._waiting.setdefault(mail.message_id, [])
         waiting.append(signature)
