@@ -27,7 +27,7 @@ test-long: $(VENV)/.dev  ## Run every test with every sample, and invent more of
 
 soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KILLS=100 HOSTILE=1000 MINUTES=60
 	@$(BIN)/python -m tests.simulation $(subst :, ,$(or $(SEEDS),0:1000))
-	@POSTROOM_TEST_KILLS=$(or $(KILLS),100) POSTROOM_TEST_HOLD_KILLS=$(or $(KILLS),100) \
+	@POSTROOM_TEST_KILLS=$(or $(KILLS),100) POSTROOM_TEST_SENDS=1000 POSTROOM_TEST_HOLD_KILLS=$(or $(KILLS),100) \
 		POSTROOM_TEST_NODE_KILLS=$(or $(KILLS),100) POSTROOM_TEST_TORN_DISKS=2000 \
 		POSTROOM_TEST_SYNC_KILLS=$(or $(KILLS),100) POSTROOM_TEST_SYNCED_MAILS=2000 \
 		$(BIN)/python -m pytest --processes 2 -q -o faulthandler_timeout=0 tests/power_loss tests/storage/test_postgres_failover.py tests/nodes \

@@ -1,4 +1,4 @@
-"""A send in the writer of SQLite, at 16 sends a commit: processor time, and the pages of its log by tree."""
+"""A send in the writer of SQLite, at 16 and at 100 sends a commit: processor time, and its log by tree."""
 
 import sqlite3
 import struct
@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from bench.results import Result, at_most
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.operations.sending.send import SendBody, to_order
+from postroom.outward.holding.carried import carried
 from postroom.outward.send import to_letter
 from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
@@ -27,12 +29,30 @@ from postroom.storage.database import Tx
 from postroom.storage.engines.sqlite import SqliteSession, connect, connect_writer
 
 SENDS = 3_200
-SENDS_OF_A_COMMIT = 16  # as many as 32 connections bring at once
+FEW, MANY = 16, 100  # sends of a commit: as many as 32 and as 200 connections bring at once
 LOG_HEAD_BYTES, FRAME_HEAD_BYTES, PAGE_BYTES = 32, 24, 4096
 FRAME_BYTES = FRAME_HEAD_BYTES + PAGE_BYTES
 
 
 def measure(size: int = SENDS) -> list[Result]:
+    few, many = _measure(size, FEW), _measure(size, MANY)
+    return [
+        Result(f"processor of the writer, {FEW} a commit", few.microseconds, "µs"),
+        Result(f"processor of the writer, {MANY} a commit", many.microseconds, "µs"),
+        Result(f"written to the log, {FEW} a commit", few.kilobytes, "kB", at_most(20)),
+        Result(f"written to the log, {MANY} a commit", many.kilobytes, "kB", at_most(10)),
+        *(Result(f"pages of {name}, {FEW} a commit", count / size, "") for name, count in few.by_tree),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SendCost:
+    microseconds: float
+    kilobytes: float
+    by_tree: list[tuple[str, int]]
+
+
+def _measure(size: int, together: int) -> SendCost:
     with scratch_folder() as folder:
         senders = uvloop.run(sending.seed(folder, size // sending.SENDS_OF_AN_INBOX))
         orders = uvloop.run(_orders(senders))
@@ -40,15 +60,11 @@ def measure(size: int = SENDS) -> list[Result]:
         session = SqliteSession(database, connect_writer)
         with closing(session), closing(connect(database)) as reader:
             first = len(logged_pages(database))
-            seconds = sum(_commit(session, batch) for batch in _batches(orders))
+            seconds = sum(_commit(session, batch) for batch in _batches(orders, together))
             pages = logged_pages(database)[first:]
             trees = trees_of_pages(reader)
-    by_tree = Counter(trees.get(page, "other") for page in pages)
-    return [
-        Result("processor of the writer", seconds * 1_000_000 / len(orders), "µs"),
-        Result("written to the log", len(pages) * FRAME_BYTES / 1000 / len(orders), "kB", at_most(20)),
-        *(Result(f"pages of {name}", count / len(orders), "") for name, count in by_tree.most_common()),
-    ]
+    by_tree = Counter(trees.get(page, "other") for page in pages).most_common()
+    return SendCost(seconds * 1_000_000 / size, len(pages) * FRAME_BYTES / 1000 / size, by_tree)
 
 
 async def _orders(senders: list[Sender]) -> list[tuple[Sender, Order]]:
@@ -62,9 +78,9 @@ def _body(number: int) -> SendBody:
     return msgspec.convert(sending.body(number), SendBody)
 
 
-def _batches(orders: list[tuple[Sender, Order]]) -> Iterator[list[tuple[Sender, Order]]]:
-    for start in range(0, len(orders), SENDS_OF_A_COMMIT):
-        yield orders[start : start + SENDS_OF_A_COMMIT]
+def _batches(orders: list[tuple[Sender, Order]], together: int) -> Iterator[list[tuple[Sender, Order]]]:
+    for start in range(0, len(orders), together):
+        yield orders[start : start + together]
 
 
 def _commit(session: SqliteSession, batch: list[tuple[Sender, Order]]) -> float:
@@ -83,7 +99,9 @@ def _compose(tx: Tx, sender: Sender, order: Order) -> Submission:
     assert caller is not None
     assert inbox is not None
     around = Context(inbox)
-    return Submission(caller, order, around, to_letter(order, around, now), None, "", now, is_remembered=True)
+    letter = to_letter(order, around, now)
+    found = carried(order, letter)
+    return Submission(caller, order, around, letter, None, "", now, is_remembered=True, values=found)
 
 
 def logged_pages(database: Path) -> list[int]:

@@ -44,7 +44,7 @@ class RequestOrigin(Struct, frozen=True):
         outer, traced = _OUTER.get(), header(request, b"traceparent")[: traces.LONGEST]
         if outer is not None:
             return replace(outer, traceparent=traced or outer.traceparent)
-        return cls(client_address(request), request.headers.get("user-agent", ""), traceparent=traced)
+        return cls(client_address(request), header(request, b"user-agent"), traceparent=traced)
 
 
 # Of a request to /mcp, for the calls made inside for it.

@@ -57,7 +57,8 @@ async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> Send
 
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:
-    order = structs.replace(order, traceparent=call.origin.traceparent)
+    if call.origin.traceparent:
+        order = structs.replace(order, traceparent=call.origin.traceparent)
     try:
         return await send_mail(call.resources, call.caller, order, call.inbox, call.is_remembered)
     except DraftError as error:

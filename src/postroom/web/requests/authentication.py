@@ -23,7 +23,8 @@ def bearer_token(request: HTTPConnection) -> str:
 
 
 def client_address(request: HTTPConnection) -> str:
-    return "" if request.client is None else request.client.host
+    client = request.scope.get("client")
+    return "" if client is None else str(client[0])
 
 
 CallerAndInbox = tuple[Caller, Inbox | None]  # with the inbox of the request, if it names one
