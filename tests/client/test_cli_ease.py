@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -52,12 +53,24 @@ def test_an_inbox_that_is_not_there_is_said(shell: Shell) -> None:
     assert "There is no inbox 'nobody-of-this-name'" in result.stderr
 
 
-def test_an_id_stands_on_one_line_however_narrow_the_terminal(shell: Shell, inbox: Inbox) -> None:
+def test_a_row_is_one_line_with_id_time_and_sender_however_narrow_the_terminal(
+    shell: Shell, inbox: Inbox
+) -> None:
+    subject = "A subject of many words, which is longer than a narrow terminal can show on a line"
+    shell.json("send", "--to", inbox.address, "--subject", subject, "--body", "x", "--inbox", inbox.id)
+    shell.json("wait", "--inbox", inbox.id, "--unread")
     environment = {**shell.environment(), "PATH": "/usr/bin:/bin"}
-    seen = run_in_terminal(["inbox", "list", "--limit", "1"], environment, columns=80)
-    assert any(
-        line.startswith("inb_") and len(line.split()[0]) == len(inbox.id) for line in seen.text.split("\n")
+
+    def rows(*command: str) -> list[str]:
+        seen = run_in_terminal([*command], environment, columns=80)
+        return seen.text.rstrip("\n").split("\n")[1:]
+
+    assert rows("inboxes", "list", "--limit", "1")[0].split()[:2] == [inbox.id, inbox.address]
+    pattern = (
+        rf"thr_[0-9a-f]{{32}}  (?:unread|      )  \w+ \w+(?: ago)?  {inbox.address[:4]}\S*…  A sub[^…]*…\s*"
     )
+    for row in rows("threads", "list", "--inbox", inbox.id):
+        assert re.fullmatch(pattern, row), row
 
 
 def test_logout_forgets_the_key_and_a_profile_can_be_removed(shell: Shell) -> None:

@@ -11,6 +11,7 @@ from postroom_client.cli.safe_text import json_text, many_lines, one_line
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from postroom_client.results import Page, ThreadMessages
     from postroom_client.transport.wire import OnProgress
@@ -22,6 +23,11 @@ Cell = str | Callable[[Any], str]  # the path of a field, or a function that mak
 Column = str | tuple[str, Cell]  # "created created_at": the title and the path, or the path alone
 Columns = tuple[Column, ...]
 TIMES = ("WHEN", "LAST", "SINCE", "CREATED", "CHANGED", "LAST SEEN", "LAST USED", "START", "END")
+# Read, not copied: on a narrow terminal they are cut, so that a row stays a line.
+CUT = ("FROM", "WITH", "SUBJECT", "PREVIEW", "FOUND")
+CUT_CHARACTERS = 16
+SPARED = ("PREVIEW", "MESSAGES", "CREATED")  # left out, in this order, until a table fits
+SHORT_CHARACTERS = 12  # a column of such cells is never broken
 COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
 COLOURS = {
     **dict.fromkeys(
@@ -88,17 +94,28 @@ def print_text(text: str) -> None:
 def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
     """Cells are escaped here, so no caller can forget it."""
     from rich.table import Table
-    from rich.text import Text
 
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    for at, column in enumerate(columns):
         # An id is copied whole, and a time is read at a glance.
-        made.add_column(column, overflow="fold", no_wrap=column.endswith("ID") or column in TIMES)
-    for row in rows:
-        made.add_row(
-            *(Text(one_line(cell), colour(name, cell)) for name, cell in zip(columns, row, strict=True))
-        )
+        is_whole = column.endswith("ID") or column in TIMES or _longest(lines, at) <= SHORT_CHARACTERS
+        made.add_column(column, overflow="fold", no_wrap=is_whole)
+    for line in lines:
+        made.add_row(*(_cell_text(name, cell) for name, cell in zip(columns, line, strict=True)))
     return made
+
+
+def _cell_text(column: str, cell: str) -> "Text":
+    from rich.text import Text
+
+    if column in CUT:
+        return Text(cell, no_wrap=True, overflow="ellipsis")
+    return Text(cell, colour(column, cell))
+
+
+def _longest(rows: Sequence[Row], at: int) -> int:
+    return max((len(row[at]) for row in rows), default=0)
 
 
 def colour(column: str, cell: str) -> str:
@@ -122,9 +139,22 @@ def print_table(columns: Columns, items: Iterable[Any]) -> None:
     """Shows a row for each item, without the columns that are empty in all of them."""
     titled = [_titled(each) for each in columns]
     rows = [tuple(cell(item, path) for _, path in titled) for item in items]
+    titles = [title.upper() for title, _ in titled]
     shown = [at for at in range(len(titled)) if not rows or any(row[at] for row in rows)]
-    titles = [titled[at][0].upper() for at in shown]
-    print_human(table(titles, [tuple(row[at] for at in shown) for row in rows]))
+    for spared in SPARED:
+        if _width(titles, rows, shown) > console().width:
+            shown = [at for at in shown if titles[at] != spared]
+    print_human(table([titles[at] for at in shown], [[row[at] for at in shown] for row in rows]))
+
+
+def _width(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> int:
+    """Return the columns of the terminal that the table needs."""
+    widths = [max(len(titles[at]), _longest(rows, at)) for at in shown]
+    cut = [
+        min(width, CUT_CHARACTERS) if titles[at] in CUT else width
+        for at, width in zip(shown, widths, strict=True)
+    ]
+    return sum(cut) + 2 * (len(shown) - 1)
 
 
 def print_fields(fields: Columns, item: Any) -> None:
