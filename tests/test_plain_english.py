@@ -41,7 +41,7 @@ OTHERS = [
     "src/postroom/web/llms.txt",
 ]
 WRITTEN = [path for path in PAGES if named(path) not in GENERATED]
-LONGEST_SENTENCE, LONGEST_PAGE, WORDS_OF_ALL_PAGES = 30, 1_500, 46_000
+LONGEST_SENTENCE, LONGEST_PAGE, WORDS_OF_ALL_PAGES = 30, 1_500, 45_000
 # "mail" is right in compounds: a mail server.
 COMPOUNDS = "app|boxes|client|exchanger|flow|form|host|list|provider|relay|server|service|system"
 MAIL_AS_A_COUNTABLE = (

@@ -37,7 +37,7 @@ SECTIONS: dict[str, dict[str, str]] = {
             "machine's role. Unset: `blobs` in the data folder."
         ),
         "POSTROOM_OUTBOUND": (
-            "How email is [sent](configuration.md#how-mail-is-sent). Unset: `capture` while the domain is "
+            "How email is [sent](configuration.md#outgoing-email). Unset: `capture` while the domain is "
             "`postroom.localhost`, else `mx`."
         ),
         "POSTROOM_WORKERS": (
@@ -112,7 +112,7 @@ SECTIONS: dict[str, dict[str, str]] = {
             "/64). Approved ones do not count."
         ),
         "POSTROOM_MCP_EVENTS": (
-            "`on`: agents subscribe to events by MCP ([MCP Events](mcp.md#events), a young proposal)."
+            "`on`: agents subscribe to events by MCP ([MCP Events](mcp.md#mcp-events), a young proposal)."
         ),
     },
     "Logs and operation": {
@@ -139,19 +139,20 @@ SECTIONS: dict[str, dict[str, str]] = {
             "separated by commas. They can add recipients past every policy."
         ),
         "POSTROOM_SUSPEND_AFTER": (
-            "Emails in seven days from which an inbox can be [suspended](sending.md#an-inbox-that-does-harm)."
+            "Emails in seven days from which an inbox can be [suspended](sending.md#suspended-inboxes)."
         ),
         "POSTROOM_SUSPEND_BOUNCES": "Percent of bounces that suspends it; 0: never.",
         "POSTROOM_SUSPEND_COMPLAINTS": "Percent of complaints that suspends it; 0: never.",
         "POSTROOM_PACE_SECONDS": (
             "Seconds between two emails to a provider after its first [421 or "
-            "451](sending.md#a-provider-that-asks-for-less); 0: never slow down."
+            "451](sending.md#slowed-delivery-421-451); 0: never slow down."
         ),
         "POSTROOM_PACE_GROWTH": "Percent by which each further one makes that wait longer.",
         "POSTROOM_PACE_LONGEST": "Longest such wait, in seconds.",
         "POSTROOM_PACE_RECOVERY": "Percent by which each accepted email makes it shorter.",
         "POSTROOM_WARM_UP_MAILS": (
-            "Emails that a domain in [warm-up](sending.md#a-new-domain) sends to a provider on the first day."
+            "Emails that a domain in [warm-up](sending.md#warm-up-a-new-domain) sends to a provider on "
+            "the first day."
         ),
         "POSTROOM_WARM_UP_GROWTH": "Percent more on each further day with email.",
         "POSTROOM_WARM_UP_DAYS": "Days with email until the warm-up ends.",
@@ -162,13 +163,12 @@ SECTIONS: dict[str, dict[str, str]] = {
             "`enforce` or `none`."
         ),
         "POSTROOM_DANE": (
-            "`on`: trust the resolver's DNSSEC answers, for [DANE](sending.md#encryption-on-the-way-out). "
+            "`on`: trust the resolver's DNSSEC answers, for [DANE](sending.md#mta-sts-and-dane). "
             "`off`: never. Unset: only if every `nameserver` in `/etc/resolv.conf` is loopback "
             "(127.0.0.11 of container engines is not)."
         ),
         "POSTROOM_TLS_REPORTS": (
-            "`on` or `off`: daily [TLS reports](sending.md#tls-reports-to-others) to domains that ask for "
-            "them."
+            "`on` or `off`: daily [TLS reports](sending.md#tls-reports) to domains that ask for them."
         ),
         "POSTROOM_BLOCK_LISTS": (
             "DNS block lists that the health check asks about this server, separated by commas. Use only "
@@ -185,7 +185,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         ),
         "POSTROOM_DMARC_REPORTS": "`on` or `off`: daily reports to domains that ask for them (`rua`).",
         "POSTROOM_TRUSTED_SEALERS": (
-            "Domains of forwarders whose [ARC seals](deliverability.md#mail-by-way-of-forwarders) you "
+            "Domains of forwarders whose [ARC seals](deliverability.md#forwarded-email-arc) you "
             "trust, separated by commas."
         ),
         "POSTROOM_GREYLIST": (
@@ -195,11 +195,12 @@ SECTIONS: dict[str, dict[str, str]] = {
         "POSTROOM_DNSBL": "DNS lists of servers, with weights (3 if left out): `zen.example=3, bl.example`.",
         "POSTROOM_URIBL": "DNS lists of hosts in links, with weights in the same form.",
         "POSTROOM_RSPAMD_URL": (
-            "Your rspamd (its normal worker, by HTTP), as [another source](junk.md#other-sources) for junk."
+            "Your rspamd (its normal worker, by HTTP), as "
+            "[another source](junk.md#dns-lists-rspamd-spamassassin) for junk."
         ),
         "POSTROOM_SPAMD": (
-            "Your SpamAssassin (spamd), as [another source](junk.md#other-sources) for junk: `host:port` "
-            "or `unix:/path`."
+            "Your SpamAssassin (spamd), as [another source](junk.md#dns-lists-rspamd-spamassassin) for "
+            "junk: `host:port` or `unix:/path`."
         ),
         "POSTROOM_CLAMD": (
             "ClamAV's daemon, to find [malware](security.md#malware): `host:port` or `unix:/path`."

@@ -25,7 +25,7 @@ MEANINGS = {
         "and tries again.",
         "recipient look-up failed": "With the reason. The sender got 451.",
         "a client guesses addresses and is put off": "[Too many unknown recipients]"
-        "(junk.md#clients-that-guess-addresses) from its network.",
+        "(junk.md#address-guessing) from its network.",
         "SMTP connection limit reached": "The connection that was idle longest is closed.",
         "a connection was not admitted": "The worker could not ask the server, which is stopping.",
         "a connection failed and was closed": BUG,
