@@ -8,6 +8,7 @@ import pytest
 
 from postroom.events import event_log
 from postroom.inward import refusals
+from postroom.mailbox import correspondents
 from postroom.net.dns import Resolver
 from postroom.web.agentmail import events as agentmail_events
 from tests.api.test_junk import NOTE, came, messages_of, offer
@@ -81,6 +82,19 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
             assert shown["junk"]["isJunk"] == (disposition == "quarantine"), number
         metrics = (await server.api.get("/metrics")).text
         assert 'postroom_mail_refused_total{reason="dmarc"}' in metrics
+
+
+@pytest.mark.sqlite_alone
+async def test_a_sender_who_passes_dmarc_is_verified_also_where_email_waits_for_the_junk_filter(
+    tmp_path: Path, database_url: str, clock: FakeClock
+) -> None:
+    async with refusing(tmp_path, database_url, clock, JUNK="folder") as (server, _):
+        inbox_id, sender = await server.new_inbox("hello"), "help@bank.test"
+        said = await hand_over(server.smtp_port, forged("bank.test"), HERE, sender=sender, peer_ip="8.8.8.8")
+        assert said.startswith("250 ")
+        await came(server, 1)
+        known = await server.resources.db.read(correspondents.list_known, inbox_id, [sender])
+        assert known[sender].verified_at is not None
 
 
 @pytest.mark.sqlite_alone

@@ -100,6 +100,8 @@ def let_in(
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
     correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))], came_at)
+    if document.auth is not None and document.auth.dmarc == "pass" and is_genuine(document):
+        correspondents.mark_verified(tx, inbox.id, names.from_address, came_at)
     screening.record_name(tx, names.from_address, document)
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant

@@ -33,7 +33,7 @@ async def copy_message(resources: Resources, message: Message, target_id: str) -
         returned=None,
     )
     original = documents.decode(message.document)
-    accepted = replace(await accept(resources, read), original=original)
+    accepted = replace(await accept(resources, read, is_copy=True), original=original)
     bells = await resources.db.write_together(deposit, accepted)
     if not bells:
         await raw_mails.remove_blob(resources, accepted.blob)

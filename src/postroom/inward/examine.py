@@ -24,7 +24,7 @@ from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import JunkSender, find_sender_standing
 from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.rules.apply import LetIn, apply_all
-from postroom.inward.scanning import Postponed
+from postroom.inward.scanning import Postponed, Scan
 from postroom.inward.screening import Screening
 from postroom.inward.sender_checks import has_to_be_judged, judge_by_policy
 from postroom.mailbox import (
@@ -134,6 +134,20 @@ class Examined(Struct, frozen=True):
     values: tuple[str, ...] = ()  # of its files
 
 
+class OpenedMail(Struct, frozen=True):
+    """A stored email, its files, and what clamd said of them."""
+
+    raw: bytes
+    mail: ParsedMail
+    files: list[Attachment]
+    scan: Scan
+
+
+def _not_examined(files: Sequence[Attachment], scan: Scan) -> Examined:
+    findings = scanning.with_names(screening.NOT_EXAMINED, scan.names)
+    return Examined(None, [_unreadable(file) for file in files], findings, ["examination"])
+
+
 async def examine_message(
     resources: Resources, extractor: Extractor, lookup: Lookup, examination: Examination
 ) -> None:
@@ -142,14 +156,17 @@ async def examine_message(
         await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
-    nothing = Examined(None, [_unreadable(file) for file in files], screening.NOT_EXAMINED, ["examination"])
-    is_unread = documents.decode(message.document).parse_error == UNREAD
+    found = nothing = _not_examined(files, Scan())
+    document = documents.decode(message.document)
     try:
-        found = (
-            nothing
-            if is_unread
-            else await find_out(resources, extractor, lookup, examination, message, files)
-        )
+        if document.parse_error != UNREAD:
+            raw = await raw_mails.read(resources, message.id, with_trace=False)
+            mail = await pools.READING.run(parse_mail, raw)
+            scan = await scanning.scan(resources, raw, mail, from_iso(document.created_at))
+            files = scanning.with_scan(files, scan)
+            nothing = _not_examined(files, scan)  # what clamd found counts, whatever else fails
+            opened = OpenedMail(raw, mail, files, scan)
+            found = await find_out(resources, extractor, lookup, examination, message, opened)
     except Postponed:
         return  # its claim ends, and it is due again
     except Exception:
@@ -174,19 +191,15 @@ async def find_out(
     lookup: Lookup,
     examination: Examination,
     message: Message,
-    files: list[Attachment],
+    opened: OpenedMail,
 ) -> Examined:
-    raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
-    mail, readers = await pools.READING.run(parse_mail, raw), Analysis()
-    accepted_at = from_iso(documents.decode(message.document).created_at)
-    scan = await scanning.scan(resources, raw, mail, accepted_at)
-    files = scanning.with_scan(files, scan)
+    raw, mail, readers = opened.raw, opened.mail, Analysis()
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful
     judging = judge_by_policy(resources.config, raw, mail, examination, lookup, is_judged)
     judged, texts = await asyncio.gather(
         readers.wait_for("authentication", None, judging),
-        read_files(extractor, mail, files, readers),
+        read_files(extractor, mail, opened.files, readers),
     )
     verdicts = None if judged is None else judged.verdicts
     name = screening.name_of(mail.from_addr)
@@ -196,7 +209,7 @@ async def find_out(
     dmarc = dmarc if examination.peer_ip else screening.INSIDE
     page = await pools.READING.run(readers.run, "html", NO_PAGE, lambda: read_page(mail.body_html))
     findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers, page, own)
-    findings = scanning.with_names(findings, scan.names)
+    findings = scanning.with_names(findings, opened.scan.names)
     calendar = await pools.READING.run(readers.run, "calendar", None, lambda: calendar_changes.read(mail))
     evidence = await readers.wait_for(
         "junk",

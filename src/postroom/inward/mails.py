@@ -155,6 +155,7 @@ class AcceptedMail(Struct, frozen=True):
     # The message that was received with the same bytes: of filed mail, and of a copy that a rule makes.
     original: Document | None = None
     trace_id: str = ""  # of the trace that begins with it, if spans are recorded
+    awaits_scan: bool = False  # nobody reads it before clamd has seen it, or POSTROOM_CLAMD_WAIT is over
 
     @property
     def is_imported(self) -> bool:

@@ -24,8 +24,8 @@ from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.inward.sender_checks import (
     awaits_policy,
     has_to_be_judged,
-    is_known_without_policy,
     unjudged,
+    with_known_policy,
 )
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -142,14 +142,16 @@ async def _store(resources: Resources, read: ReadMail) -> None:
     resources.db.ring(*bells)
 
 
-async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
+async def accept(resources: Resources, read: ReadMail, *, is_copy: bool = False) -> AcceptedMail:
     """Prepares it for its inboxes. The bytes of a large mail go to a durable blob, out of memory.
 
     Those of a reviewer's answer and of a report stay in memory too: to verify its author, and to read it.
     """
     if read.awaits_policy:
-        read = with_known_policy(resources, read)
-    if resources.config.clamd:
+        read = with_known_policy(resources.resolver, read)
+    config, now = resources.config, resources.now()
+    is_scanned = bool(config.clamd) and not is_copy
+    if is_scanned:
         read = replace(read, needs_examination=True, findings=None)
     about = await find_subject(resources, read.report)
     has_imap = resources.config.imap is not None
@@ -163,19 +165,17 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
     trace_id = "" if resources.tracing is None else traces.new_trace()
-    config, now = resources.config, resources.now()
     return AcceptedMail(
-        read, config.base_url, now, blob, about, envelope, junk_action=config.junk, trace_id=trace_id
+        read,
+        config.base_url,
+        now,
+        blob,
+        about,
+        envelope,
+        junk_action=config.junk,
+        trace_id=trace_id,
+        awaits_scan=is_scanned and config.clamd_wait > 0,
     )
-
-
-def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:
-    """Skips the examination if the author's domain is already known to have no DMARC policy."""
-    senders = read.mail.senders
-    if len(senders) == 1 and is_known_without_policy(resources.resolver, senders[0]):
-        none = replace(read.verdicts, spf="none", dkim="none", dmarc="none")
-        return replace(read, needs_examination=False, verdicts=none)
-    return replace(read, findings=None)
 
 
 def envelope_of(kept: raw_mails.Cut, trace_bytes: int) -> bytes | None:

@@ -46,11 +46,9 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
     config, now = resources.config, resources.now()
     if not config.clamd:
         return Scan()
-    contents, turns = (raw, *(file.content for file in mail.attachments)), asyncio.Semaphore(AT_ONCE)
     try:
         async with asyncio.timeout(clamd.SCAN_SECONDS):
-            asked = (_scan(config.clamd, each, turns) for each in contents)
-            whole, *files = await asyncio.gather(*asked)
+            whole, *files = await _scan_all(config.clamd, [raw, *(each.content for each in mail.attachments)])
     except (ClamdAway, TimeoutError) as error:
         reason = str(error) or "no answer in time"
         log.get().seldom("clamd does not answer", address=config.clamd, reason=reason)
@@ -60,6 +58,17 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
         return Scan()
     resources.services.clear(CLAMD)
     return Scan(whole, tuple(files))
+
+
+async def _scan_all(address: str, contents: Sequence[bytes]) -> list[Scanned]:
+    """After the first failure the others end too."""
+    turns = asyncio.Semaphore(AT_ONCE)
+    asked = [asyncio.ensure_future(_scan(address, each, turns)) for each in contents]
+    try:
+        return await asyncio.gather(*asked)
+    finally:
+        for each in asked:
+            each.cancel()
 
 
 async def _scan(address: str, content: bytes, turns: asyncio.Semaphore) -> Scanned:

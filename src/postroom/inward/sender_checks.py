@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from postroom.config import Config
-from postroom.inward.mails import UNKNOWN_PEER
+from postroom.inward.mails import UNKNOWN_PEER, ReadMail
 from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
 from postroom.net.dns import Resolver
@@ -93,6 +93,15 @@ def is_known_without_policy(resolver: Resolver, address: str) -> bool:
         return domain is not None and walk(domain, CachedTexts(resolver)) == ()
     except DnsTemporary:
         return False
+
+
+def with_known_policy(resolver: Resolver, read: ReadMail) -> ReadMail:
+    """Skips the examination if the author's domain is already known to have no DMARC policy."""
+    senders = read.mail.senders
+    if len(senders) == 1 and is_known_without_policy(resolver, senders[0]):
+        none = replace(read.verdicts, spf="none", dkim="none", dmarc="none")
+        return replace(read, needs_examination=False, verdicts=none)
+    return replace(read, findings=None)
 
 
 class CachedTexts(Struct, frozen=True):

@@ -69,7 +69,7 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
     """Stores pairs of message and attachment."""
     tx.many(
         "insert into attachments (message_id, filename, position, content_type, size_bytes,"
-        " extraction_method, parsed_text, filename_raw, text_rest) values :rows",
+        " extraction_method, parsed_text, filename_raw, text_rest, infected, scanned) values :rows",
         [
             (
                 message_id,
@@ -81,6 +81,8 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
                 attachment.parsed_text,
                 attachment.filename_raw,
                 attachment.rest,
+                attachment.infected,
+                int(attachment.scanned),
             )
             for message_id, attachment in found
         ],

@@ -16,7 +16,7 @@ from postroom import limits
 from postroom.accounts.people import own_letters
 from postroom.clock import from_iso
 from postroom.errors import NotFound
-from postroom.inward import deposit, screening
+from postroom.inward import deposit, scanning, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.junk.waiting import NONE_WAITS
@@ -241,8 +241,21 @@ async def _accept(
         findings, failed = await pool.run(_judge_with_files, old.raw, files, known)
         failed = (*found.failed, *readers.failed, *failed)
         found = structs.replace(found, attachments=tuple(files), findings=findings, failed=failed)
+    found = await _scan(resources, old, found)
     blob = await raw_mails.put_if_large(resources, found.kept.content)
     return AcceptedMail(found, resources.config.base_url, old.at, blob, is_filed=True)
+
+
+async def _scan(resources: Resources, old: OldMail, found: ReadMail) -> ReadMail:
+    """What is filed waits for no clamd that is away."""
+    if not resources.config.clamd:
+        return found
+    scan = await scanning.scan(
+        resources, old.raw, await pools.READING.run(parse_mail, old.raw), accepted_at=0
+    )
+    files = scanning.with_scan(found.attachments, scan)
+    findings = scanning.with_names(found.findings or screening.NOT_EXAMINED, scan.names)
+    return structs.replace(found, attachments=tuple(files), findings=findings)
 
 
 def _judge_with_files(

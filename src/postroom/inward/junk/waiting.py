@@ -1,4 +1,4 @@
-"""Which email waits for its examination before it is let in: a policy or the junk filter decides."""
+"""Which email waits for its examination before it is let in: a policy, the junk filter or clamd decides."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ class JunkWaiting(Struct, frozen=True):
 
     def has_to_wait(self, addressed: AddressedMail) -> bool:
         """Whether it is in no thread until its examination has decided."""
-        if addressed.inbox_id in self.under_policy:
+        if addressed.inbox_id in self.under_policy or addressed.mail.awaits_scan:
             return True
         rules = self.rules.get(addressed.inbox_id)
         return rules is not None and rules.action != junk.MARK and addressed.is_from_outside
