@@ -45,6 +45,7 @@ ENTERED_ONCE: dict[str | bytes, str] = {
     r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)': "entered at the beginning or at a semicolon",
     visibility._VARIABLE.pattern: "a bracket inside of two others ends it: it reads three calls at most",
     r"<!--.*?-->|<(/?[a-zA-Z][^\s/>]*)": "our own templates, once",
+    r"\[([^\]]+)\]\([^)]+\)": "our own help texts, once",
     r"""([^\s"'=<>/]+)\s*=\s*(["'])|>""": "our own templates, once",
 }
 

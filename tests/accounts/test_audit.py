@@ -1,6 +1,7 @@
 """The audit log: bounded lines, each with its place and the address it was asked from."""
 
 import msgspec
+import pytest
 
 from postroom.accounts import audit
 from postroom.accounts.actors import Actor
@@ -51,6 +52,7 @@ async def test_what_is_long_is_cut_or_named_by_its_length(db: Database) -> None:
     assert msgspec.json.decode(line.after) == {"omitted": f"{audit.VALUE_CHARACTERS + 1} characters"}
 
 
+@pytest.mark.sqlite_alone
 async def test_refusals_are_counted_by_actor_target_account_and_minute(db: Database) -> None:
     one, two = Actor("key", "key_1", "a"), Actor("key", "key_2", "b")
     for actor, target, account_id, now in (

@@ -27,6 +27,7 @@ async def claim(db: Database, account_id: str, name: str = OURS) -> Domain:
     return await db.write(domains.add, account_id, name, f"key of {account_id}".encode(), START)
 
 
+@pytest.mark.sqlite_alone
 async def test_two_may_claim_a_domain_and_the_first_to_prove_it_has_it(
     db: Database, owners: list[str]
 ) -> None:
@@ -42,6 +43,7 @@ async def test_two_may_claim_a_domain_and_the_first_to_prove_it_has_it(
             await claim(db, owner)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_account_claims_a_domain_once_and_sees_its_own_alone(
     db: Database, owners: list[str]
 ) -> None:
@@ -110,6 +112,7 @@ def test_only_mx_and_key_are_required_records() -> None:
     assert any(each.value == "v=spf1 mx a ~all" for each in domains.records(SERVICE, SERVICE, keys, START))
 
 
+@pytest.mark.sqlite_alone
 async def test_new_keys_take_over_when_their_records_are_found(db: Database, owners: list[str]) -> None:
     owner, pem = owners[0], signing_key()
     await db.write(domains.mark_verified, await claim(db, owner), START)
@@ -147,6 +150,7 @@ async def test_new_keys_take_over_when_their_records_are_found(db: Database, own
     assert ed25519 not in await states(), "a key that was never published is replaced"
 
 
+@pytest.mark.sqlite_alone
 async def test_new_keys_of_a_server_that_has_none_yet_sign_at_once(db: Database) -> None:
     owner = domains.SERVICE
     await db.write(dkim_keys.begin_rotation, owner, SERVICE, signing_key(), START)

@@ -29,6 +29,7 @@ def make(
     return key_rules.make(tx, caller, within, "made", keys.new_token(), asked or None, ends_at, now)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_makes_none_that_reaches_further(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         account_id = inbox.account_id

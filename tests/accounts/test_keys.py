@@ -43,7 +43,6 @@ async def test_a_key_ends_at_its_time(db: Database, inbox: Inbox) -> None:
     assert await db.read(keys.find_allowed, [key.id], READING, START + 10) == set()
 
 
-@pytest.mark.both_databases
 async def test_a_revoked_key_is_unknown_at_once(db: Database, inbox: Inbox) -> None:
     token = keys.new_token()
     key = await db.write(keys.add, inbox.account_id, None, "k", token, START)

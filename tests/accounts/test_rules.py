@@ -40,6 +40,7 @@ def test_of_several_levels_of_approval_the_strictest_counts() -> None:
         assert approval.add_up([damaged]).words == {ALWAYS}
 
 
+@pytest.mark.sqlite_alone
 async def test_a_policy_of_each_level_must_allow_and_any_may_block(db: Database, inbox: Inbox) -> None:
     whole, pod = Scope(inbox.account_id), Scope(inbox.account_id, inbox.pod_id)
 
@@ -64,6 +65,7 @@ async def test_a_policy_of_each_level_must_allow_and_any_may_block(db: Database,
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_is_there_once_counted_once_and_removed_from_its_level(
     db: Database, inbox: Inbox
 ) -> None:
@@ -99,6 +101,7 @@ async def test_a_level_has_a_thousand_rules_and_no_more(db: Database, inbox: Inb
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_is_for_trusted_people_only_if_each_of_them_is(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         policy.add_rule(tx, Scope(inbox.account_id), policy.OUTBOUND, policy.TRUST, FRIEND, START)
@@ -111,6 +114,7 @@ async def test_mail_is_for_trusted_people_only_if_each_of_them_is(db: Database, 
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_policy_stopped_is_listed_where_it_happened(db: Database, inbox: Inbox) -> None:
     def count(tx: Tx, within: Scope) -> int:
         return policy.list_stops(tx, within, None, None, None, None, 10, 0)[1]
@@ -144,6 +148,7 @@ async def test_a_pause_of_any_level_above_holds_an_inbox(db: Database, inbox: In
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_strangers_count_once_a_day_and_a_budget_holds_also_for_old_inboxes(
     db: Database, inbox: Inbox
 ) -> None:

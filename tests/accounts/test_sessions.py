@@ -38,6 +38,7 @@ async def test_a_pod_sees_its_sessions_behind_a_crowd_of_others(db: Database) ->
     assert len(everybody) == SESSIONS_LISTED
 
 
+@pytest.mark.sqlite_alone
 async def test_the_operator_lets_a_user_in_who_lost_every_other_way(db: Database) -> None:
     account_id = (await db.write(make_inbox)).account_id
 

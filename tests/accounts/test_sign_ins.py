@@ -57,6 +57,7 @@ async def test_a_session_is_good_until_its_end_and_with_its_key(db: Database, ac
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_session_is_ended_within_reach_alone(db: Database, account_id: str) -> None:
     def run(tx: Tx) -> None:
         one, two = (pods.add(tx, account_id, None, name, START).id for name in ("one", "two"))
@@ -99,6 +100,7 @@ async def test_a_session_of_a_user_is_of_an_active_one_in_one_of_the_pods(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_link_is_for_a_whole_key_of_a_program_and_good_once_until_its_end(
     db: Database, account_id: str
 ) -> None:
@@ -128,6 +130,7 @@ async def test_a_link_is_for_a_whole_key_of_a_program_and_good_once_until_its_en
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_link_by_mail_is_for_its_browser_and_not_sent_too_often(
     db: Database, account_id: str
 ) -> None:
@@ -154,6 +157,7 @@ async def test_a_link_by_mail_is_for_its_browser_and_not_sent_too_often(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_challenge_comes_back_once_from_its_holder_for_its_purpose(db: Database) -> None:
     def run(tx: Tx) -> None:
         end = START + challenges.LIFETIME
@@ -173,6 +177,7 @@ async def test_a_challenge_comes_back_once_from_its_holder_for_its_purpose(db: D
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_passkey_is_of_its_user_and_no_copy_of_it_signs_in(db: Database, account_id: str) -> None:
     def run(tx: Tx) -> None:
         user, _ = make_user(tx, account_id, "ann", VIEWER)

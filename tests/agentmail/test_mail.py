@@ -330,6 +330,7 @@ async def test_sends_answers_and_forwards(server: Server, api: AsyncAgentMail) -
         await api.inboxes.messages.send(inbox, to="gone@there.example", text="y", request_options=ONCE)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_held_says_so_and_what_is_paused_waits(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support", status="paused")).inbox_id
     sent = await api.inboxes.messages.send(inbox, to="ann@there.example", subject="Hi", text="Hello")

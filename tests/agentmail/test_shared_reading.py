@@ -52,6 +52,7 @@ def open_other(server: Server, token: str = "") -> connect:
     return connect(url, additional_headers=headers, max_size=None, proxy=None, open_timeout=120)
 
 
+@pytest.mark.sqlite_alone
 async def test_all_who_listen_to_an_account_share_one_read_of_the_log(server: Server, reads: Reads) -> None:
     await server.new_inbox("support")
     async with AsyncExitStack() as opened:

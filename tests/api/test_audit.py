@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from postroom.clock import DAY, MINUTE
 from postroom.upkeep import upkeep_loop
 from tests.conftest import Server
@@ -14,6 +16,7 @@ async def entries(server: Server, **query: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_an_attempt_without_permission_is_counted_once_a_minute(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "agent"})).json()

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.api.test_calendars import MEETING, agenda, create, kinds_of
 from tests.api.test_policy import block
 from tests.conftest import Server
@@ -172,6 +174,7 @@ async def test_attendees_are_invited_by_email_and_their_answers_show_on_the_even
     assert await states() == ["declined", "accepted"]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_event_is_tentative_until_its_email_leaves_and_as_before_if_that_is_rejected(
     server: Server,
 ) -> None:

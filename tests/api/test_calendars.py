@@ -106,6 +106,7 @@ async def test_an_inbox_has_a_calendar_and_its_series_is_read_and_changed_in_its
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_two_that_take_a_slot_at_once_get_it_once_and_the_same_key_twice_makes_one_event(
     server: Server,
 ) -> None:
@@ -200,6 +201,7 @@ async def test_a_file_is_imported_once_and_a_private_link_shows_the_calendar_unt
     assert (await server.api.delete(f"/v1/calendars/{default['id']}")).json()["error"] == "default_calendar"
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_of_another_account_is_not_found_before_anything_else_is_looked_at(
     server: Server,
 ) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.conftest import Server
 
@@ -21,6 +23,7 @@ async def creations(server: Server) -> dict[str, tuple[str, Json, Json]]:
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_the_same_client_id_again_returns_what_is_there(server: Server) -> None:
     for kind, (path, body, other) in (await creations(server)).items():
         first = await server.api.post(path, json={**body, "clientId": "c/1"})
@@ -42,6 +45,7 @@ async def test_of_two_requests_at_once_one_creates(server: Server) -> None:
         assert len({answer.json()["id"] for answer in answers}) == 1, kind
 
 
+@pytest.mark.sqlite_alone
 async def test_a_client_id_counts_within_its_pod_or_inbox(server: Server) -> None:
     """Another pod's or inbox's is free, and tells nothing."""
     for name in ("one", "two"):

@@ -115,6 +115,7 @@ async def chain_of(server: Server) -> AuditLog:
     return log
 
 
+@pytest.mark.sqlite_alone
 async def test_all_of_a_contact_is_erased_but_the_facts_of_the_audit_log(server: Server) -> None:
     inbox_id = await exchange(server)
     before = await chain_of(server)
@@ -186,6 +187,7 @@ async def test_tampering_with_erased_entries_shows(server: Server) -> None:
         assert [each.id for each in changed.verify()] == [wanted]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_legal_hold_stops_it_and_one_that_comes_later_keeps_its_thread(server: Server) -> None:
     inbox_id = await exchange(server)
     threads = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["data"]
@@ -249,6 +251,7 @@ def scope_of(tx: Tx, job_id: str) -> Any:
     return job.scope
 
 
+@pytest.mark.sqlite_alone
 async def test_a_second_person_confirms_where_the_account_wants_it(server: Server) -> None:
     await exchange(server)
     await server.api.patch("/v1/account", json={"erasureApproval": True})
@@ -365,6 +368,7 @@ async def test_an_export_holds_all_of_a_contact_and_of_nobody_else(server: Serve
     assert b"<b@x>" not in whole
 
 
+@pytest.mark.sqlite_alone
 async def test_an_export_leaves_out_what_is_deleted_meanwhile(server: Server) -> None:
     inbox_id = await exchange(server)
     contact = (await server.api.get(f"/v1/contacts/{ANN}")).json()
@@ -382,6 +386,7 @@ async def test_an_export_leaves_out_what_is_deleted_meanwhile(server: Server) ->
     assert manifest["counts"]["messages"] == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_contacts_and_jobs_of_others_are_not_there(server: Server) -> None:
     inbox_id = await exchange(server)
     await server.api.patch("/v1/account", json={"erasureApproval": True})
@@ -405,6 +410,7 @@ async def test_contacts_and_jobs_of_others_are_not_there(server: Server) -> None
             assert (await inside.request(method, path)).status_code == 403, (method, path)
 
 
+@pytest.mark.sqlite_alone
 async def test_only_the_hash_of_a_suppression_is_compared(server: Server) -> None:
     me = (await server.api.get("/v1/me")).json()["accountId"]
     await server.api.post("/v1/suppressions", json={"address": ANN})

@@ -140,6 +140,7 @@ async def test_email_from_before_contacts_were_counted_is_counted_once(
     assert await listed(server, f"q=ann1&inboxId={inbox_id}") == ["ann1@a.example"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_stranger_does_not_rename_a_contact_and_hostile_names_count(server: Server) -> None:
     await server.new_inbox("hello")
     await receive(server, **{"from": '"Ann\u202e \x07Lee" <ann@a.example>'})

@@ -159,6 +159,7 @@ async def test_no_door_tells_foreign_from_unknown(server: Server) -> None:
         await client.aclose()
 
 
+@pytest.mark.sqlite_alone
 async def test_the_stream_and_mcp_tell_nothing_of_what_is_foreign(server: Server) -> None:
     victim = await settle(server.api, server, "victim")
     token = await second_account(server)

@@ -62,6 +62,7 @@ async def test_a_key_ends_sooner_and_never_the_last_that_may_manage(server: Serv
     assert (await server.api.get(path)).json()["expiresAt"].startswith("2099-01-01")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_pod_has_its_name_rules_and_keys_on_its_page(server: Server) -> None:
     pod = (await server.api.post("/v1/pods", json={"name": "Harbour"})).json()
     await server.api.post(f"/v1/pods/{pod['id']}/api-keys", json={"name": "of the pod"})

@@ -33,6 +33,7 @@ async def test_a_waiting_request_is_answered_by_the_decision(server: Server) -> 
     assert (await server.api.get(f"{path}?wait=60")).json() == answer  # it is decided: nothing to wait for
 
 
+@pytest.mark.sqlite_alone
 async def test_a_wait_ends_with_its_time_or_the_message_and_is_bounded(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,7 +182,6 @@ async def test_a_domain_belongs_to_whoever_proved_it_first(host: Server, dns: Dn
         assert (await host.api.get(f"/v1/domains/{theirs['id']}")).status_code == 404
 
 
-@pytest.mark.both_databases
 async def test_two_accounts_that_verify_at_once_are_told_apart(host: Server, dns: DnsServer) -> None:
     async with await stranger_of(host) as theirs_api:
         mine, theirs = await add(host.api), await add(theirs_api)

@@ -90,7 +90,6 @@ async def test_a_header_and_a_body_that_name_two_versions_are_refused(server: Se
         assert (answer.status_code, answer.json()["field"]) == (400, "version")
 
 
-@pytest.mark.both_databases
 async def test_of_all_who_change_the_same_version_at_once_one_does(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     path = f"/v1/drafts/{(await new_draft(server, inbox_id, **COMPLETE))['id']}"

@@ -159,7 +159,6 @@ async def test_an_unknown_place_is_not_found(server: Server) -> None:
         assert (await scoped.get(f"/v1/events?after={foreign}")).json() == {"data": [], "next": foreign}
 
 
-@pytest.mark.both_databases
 async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> None:
     await server.new_inbox("hello")
     assert (await read(server, "?wait=0.05"))["data"] == []

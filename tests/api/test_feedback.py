@@ -66,6 +66,7 @@ async def test_what_is_no_feedback_is_refused_at_its_field(server: Server) -> No
     assert (await server.api.post("/v1/feedback", json=fits)).status_code == 201
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_gives_twenty_a_day_also_at_once(server: Server) -> None:
     answers = await asyncio.gather(*[server.api.post("/v1/feedback", json=TOLD) for _ in range(25)])
     refused = [answer for answer in answers if answer.status_code == 429]

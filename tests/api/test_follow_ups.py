@@ -143,6 +143,7 @@ async def prepared(server: Server, sent: dict[str, Any]) -> list[nudges.DueNudge
     return [each for each in found if each is not None]
 
 
+@pytest.mark.sqlite_alone
 async def test_no_nudge_follows_an_answer_that_was_in_the_inbox_before_it(server: Server) -> None:
     """It comes at the last second: when two nodes are about to send."""
     inbox_id = await server.new_inbox("hello")
@@ -158,6 +159,7 @@ async def test_no_nudge_follows_an_answer_that_was_in_the_inbox_before_it(server
     assert await sent_nudges(server, sent) == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_a_nudge_that_two_nodes_send_at_the_same_moment_is_sent_once(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     sent = await send(server, inbox_id, followUps=[{"afterDays": 1, "body": "Did you see this?"}])
@@ -229,6 +231,7 @@ async def test_a_hand_a_pause_and_a_failed_email_cancel_what_was_prepared(server
     assert (await thread_of(server, lost))["awaiting"] is None
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_wrong_is_refused_with_its_field(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for field, fields in (
@@ -288,6 +291,7 @@ async def test_the_briefing_counts_what_came_and_what_waits_within_the_scope(ser
     assert (await server.api.get("/v1/briefing?inboxId=inb_0")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_working_days_are_those_of_the_calendar_of_the_inbox(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     calendar = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"][0]

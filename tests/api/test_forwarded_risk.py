@@ -18,6 +18,7 @@ def received(tx: Tx, inbox_id: str, verdict: str) -> str:
     return message.id
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     ("verdict", "is_held"), [("clean", False), ("suspicious", True), ("malicious", True)]
 )

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from postroom.accounts import accounts
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
@@ -19,6 +21,7 @@ async def get(server: Server, path: str, expected: int = 200) -> Any:
     return answer.json()
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_is_as_good_as_an_id(server: Server) -> None:
     inbox_id, other = await server.new_inbox("hello"), await server.new_inbox("other")
     await server.deliver(letter(message_id="<1@x>"), "hello")
@@ -51,6 +54,7 @@ async def test_an_address_is_as_good_as_an_id(server: Server) -> None:
         assert json.loads(await stream.recv())["inbox_ids"] == [inbox_id]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_outside_the_scope_is_as_unknown_as_an_id(server: Server) -> None:
     own = await server.new_inbox("hello")
 

@@ -87,7 +87,6 @@ async def test_an_address_in_use_is_taken_and_free_again_after_deletion(server: 
     assert (await create(server.api, "hello")).status_code == 201
 
 
-@pytest.mark.both_databases
 async def test_of_many_at_once_one_gets_the_address(server: Server) -> None:
     answers = await asyncio.gather(*(create(server.api, "hello") for _ in range(20)))
     assert sorted(answer.status_code for answer in answers) == [201] + [409] * 19

@@ -3,6 +3,8 @@
 from base64 import b64encode
 from typing import Any
 
+import pytest
+
 from postroom.web.agentmail import events as agentmail_events
 from tests.api.test_cross_tenant import call_tool
 from tests.api.test_dashboard import signed_in
@@ -57,6 +59,7 @@ async def came(server: Server, count: int) -> None:
     await until(have)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_message_says_how_likely_it_is_junk_and_stays_where_it_is(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello")
     await server.deliver(offer(), "hello")
@@ -76,6 +79,7 @@ async def test_a_message_says_how_likely_it_is_junk_and_stays_where_it_is(server
     assert event["score"] == junk["junk"]["score"]
 
 
+@pytest.mark.sqlite_alone
 async def test_with_a_folder_junk_is_in_no_list_thread_count_and_search(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello", action="folder")
     await server.deliver(offer(), "hello")
@@ -134,6 +138,7 @@ async def test_what_is_not_junk_comes_in_as_if_it_came_now_and_junk_leaves_its_t
     assert [each["action"] for each in counts[:3]] == ["message.not_junk", "message.junk", "message.not_junk"]
 
 
+@pytest.mark.sqlite_alone
 async def test_who_was_written_to_answers_and_allowed_senders_are_no_junk_by_words_alone(
     server: Server,
 ) -> None:
@@ -184,6 +189,7 @@ async def test_junk_is_set_on_account_pod_and_inbox_and_wrong_values_name_themse
     assert kept == {"action": "mark", "threshold": 0.9, "rejectThreshold": 0.99}
 
 
+@pytest.mark.sqlite_alone
 async def test_what_people_say_is_learned_and_counts_for_the_next_of_its_kind(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello", action="folder")
     text = "Our quarterly barnacle digest: hull scraping news for every yacht owner of the harbour."
@@ -209,6 +215,7 @@ async def test_what_people_say_is_learned_and_counts_for_the_next_of_its_kind(se
     assert second["junk"]["score"] > 3 * before
 
 
+@pytest.mark.sqlite_alone
 async def test_the_pages_show_junk_with_its_reasons_and_move_it(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello", action="folder")
     await server.deliver(offer(), "hello")

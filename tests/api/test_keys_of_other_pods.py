@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from httpx2 import AsyncClient, Response
 
 from tests.api.test_pods import inbox_in, new_pod, pod_client, told
@@ -31,6 +32,7 @@ def is_replay_of(answer: Response, first: Response) -> bool:
     return answer.headers["Idempotent-Replayed"] == "true" and answer.json() == first.json()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_pod_key_does_not_learn_that_another_pod_has_used_its_idempotency_key(server: Server) -> None:
     for name in ("mine", "other"):
         await new_pod(server, clientId=name)
@@ -52,6 +54,7 @@ async def test_a_pod_key_does_not_learn_that_another_pod_has_used_its_idempotenc
         assert is_replay_of(await send(server.api, theirs), first)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_key_does_not_learn_that_another_inbox_has_used_its_idempotency_key(
     server: Server,
 ) -> None:
@@ -70,6 +73,7 @@ async def test_an_inbox_key_does_not_learn_that_another_inbox_has_used_its_idemp
         assert is_new(await send(agent, second))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_is_one_for_all_who_see_the_inbox_that_used_it(server: Server) -> None:
     await new_pod(server, clientId="mine")
     await server.new_inbox("desk")
@@ -82,6 +86,7 @@ async def test_a_key_is_one_for_all_who_see_the_inbox_that_used_it(server: Serve
             assert told(await send(api, mine, "other")) == REUSED
 
 
+@pytest.mark.sqlite_alone
 async def test_the_answer_of_a_held_send_is_replayed_under_a_key_that_another_pod_uses(
     server: Server,
 ) -> None:
@@ -95,6 +100,7 @@ async def test_the_answer_of_a_held_send_is_replayed_under_a_key_that_another_po
         assert is_replay_of(await send(tenant, mine, undoSeconds=60), later)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_client_id_is_taken_only_within_the_scope_of_the_key(server: Server) -> None:
     """Of webhooks and domains: a pod key does not learn what another pod has named."""
     for name in ("mine", "other"):

@@ -167,7 +167,6 @@ async def test_events_are_listed_newest_first(server: Server, inboxes: dict[str,
     assert rest.json()["data"] == oldest_first[:1]
 
 
-@pytest.mark.both_databases
 async def test_usage_counts_by_day_inbox_and_pod(server: Server, inboxes: dict[str, str]) -> None:
     usage = (await server.api.get("/v1/usage")).json()
     assert len(usage["data"]) == 30

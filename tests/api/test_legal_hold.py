@@ -47,6 +47,7 @@ def expunge_all(server: Server) -> str:
     return f"{word} {told}"
 
 
+@pytest.mark.sqlite_alone
 async def test_a_hold_keeps_what_it_covers_from_every_way_of_deletion(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     kept = await receive(server, message_id="<1@x>")
@@ -105,6 +106,7 @@ async def test_each_hold_is_told_when_it_is_set_and_when_it_is_lifted(server: Se
     assert told == [(word, inbox_id, thread, "key") for thread in ("", thread_id) for word in words]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_account_with_a_hold_is_not_deleted(server: Server) -> None:
     async with server.client(await second_account(server)) as owner:
         me = (await owner.get("/v1/me")).json()

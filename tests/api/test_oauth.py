@@ -354,6 +354,7 @@ async def test_a_token_is_good_for_mcp_alone_is_renewed_and_used_twice_ends_the_
         assert told(await renew(server, client_id, renewed["refresh_token"])) == (400, "invalid_grant")
 
 
+@pytest.mark.sqlite_alone
 async def test_two_refreshes_at_once_leave_nothing(server: Server) -> None:
     async with person(server) as page:
         client_id, given = await tokens_of(server, page)
@@ -493,6 +494,7 @@ async def poll(server: Server, started: dict[str, Any]) -> httpx2.Response:
     return await server.api.get("/auth/cli/poll", params={"requestId": started["requestId"]})
 
 
+@pytest.mark.sqlite_alone
 async def test_a_program_without_a_browser_gets_its_key_once(server: Server) -> None:
     inbox_id = await server.new_inbox("console")
     started = await start_device(server)

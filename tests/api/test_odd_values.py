@@ -31,6 +31,7 @@ async def test_a_nul_is_refused_wherever_it_stands(server: Server) -> None:
         assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), after
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the other one stores a NUL
 async def test_a_nul_in_any_id_or_field_of_any_route_is_no_fault_of_the_server(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")

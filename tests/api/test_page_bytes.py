@@ -60,6 +60,7 @@ async def test_lists_that_show_no_texts_read_no_large_message(server: Server) ->
         assert all(f"Large {number}" in mail.text for number in range(MESSAGES))
 
 
+@pytest.mark.sqlite_alone
 async def test_batch_get_gives_what_fits_and_says_that_it_is_cut(server: Server) -> None:
     inbox_id = await server.new_inbox("large")
     ids = await server.resources.db.write(fill, inbox_id)
@@ -77,6 +78,7 @@ async def test_batch_get_gives_what_fits_and_says_that_it_is_cut(server: Server)
     assert got == ids
 
 
+@pytest.mark.sqlite_alone
 async def test_a_thread_of_v0_goes_on_behind_what_was_given(server: Server) -> None:
     inbox_id = await server.new_inbox("large")
 

@@ -61,6 +61,7 @@ async def test_an_invited_person_opens_the_link_and_is_a_user_in_the_audit(serve
     assert joined["actor"] == {"type": "user", "id": user["id"], "name": "Ann"}
 
 
+@pytest.mark.sqlite_alone
 async def test_the_printed_link_makes_the_first_owner_once(server: Server) -> None:
     link = await new_link(server, is_operator=True)
     async with browser(server) as page:
@@ -111,6 +112,7 @@ async def test_an_invitation_ends_after_72_hours_and_with_the_next(server: Serve
         assert (await join(server, page)).status_code == 401
 
 
+@pytest.mark.sqlite_alone
 async def test_nobody_gives_more_than_he_has(server: Server) -> None:
     narrow = await server.api.post("/v1/api-keys", json={"permissions": ["read", "manage"]})
     async with server.client(narrow.json()["token"]) as manager:
@@ -156,6 +158,7 @@ async def test_the_last_owner_stays(server: Server) -> None:
     assert sorted(answer.status_code for answer in told) == [200, 409]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_user_of_two_pods_sees_one_at_a_time_and_nothing_else(server: Server) -> None:
     made = [(await server.api.post("/v1/pods", json={"name": name})).json()["id"] for name in "abc"]
     inboxes = {}
@@ -277,6 +280,7 @@ async def test_where_no_mail_leaves_the_page_shows_it(tmp_path: Any, clock: Any)
             assert "olga@example.org: You are invited" not in (await page.get("/app/settings/people")).text
 
 
+@pytest.mark.sqlite_alone
 async def test_a_person_signs_out_everywhere_else_and_nobody_else_is_touched(server: Server) -> None:
     await invite(server, role="viewer")
     told = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

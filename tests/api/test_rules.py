@@ -47,6 +47,7 @@ async def events(server: Server) -> list[str]:
     return [each["event"] for each in (await server.api.get("/v1/events?limit=100")).json()["data"]]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_labels_marks_read_and_archives_and_the_message_says_so(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     rule = await make(
@@ -100,6 +101,7 @@ async def test_rules_run_by_level_and_order_and_one_that_stops_ends_them(server:
     assert [each["name"] for each in (await server.api.get("/v1/rules")).json()["data"]] == ["stops", "first"]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_rule_hides_has_no_event_and_what_it_trashes_is_in_no_list(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await make(server, "subject:quiet", {"type": "silent"})
@@ -202,6 +204,7 @@ WRONG: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_that_is_wrong_is_refused_with_the_field(server: Server) -> None:
     good: dict[str, Any] = {"name": "x", "query": "x", "actions": [{"type": "archive"}]}
     for field, bodies in WRONG.items():
@@ -215,6 +218,7 @@ async def test_a_rule_that_is_wrong_is_refused_with_the_field(server: Server) ->
     assert (await server.api.post("/v1/rules", json=good)).status_code == 400
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_sees_and_changes_only_rules_of_its_scope(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     pod_id = (await server.api.post("/v1/pods", json={"name": "p"})).json()["id"]
@@ -348,6 +352,7 @@ async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server)
     assert (on.json()["enabled"], on.json()["disabledReason"]) == (True, None)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_sends_nothing_that_policy_or_approval_would_stop(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     rule = await make(server, "hello", {"type": "forward", "to": "boss@example.org"})
@@ -428,6 +433,7 @@ condition="AND (age in days,is greater than,3)"
 """
 
 
+@pytest.mark.sqlite_alone
 async def test_rules_of_other_clients_come_in_switched_off_and_what_does_not_fit_is_named(
     server: Server,
 ) -> None:
@@ -459,6 +465,7 @@ async def test_rules_of_other_clients_come_in_switched_off_and_what_does_not_fit
         assert (answer.status_code, answer.json()["field"]) == (400, "content"), wrong
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_moves_to_junk_and_no_program_hears_of_it_as_received(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await make(server, "subject:lottery", {"type": "junk"})

@@ -94,7 +94,6 @@ async def test_pages_follow_each_other_without_gap_or_repeat(server: Server, inb
     assert seen == [f"Report {number}" for number in range(6, -1, -1)]
 
 
-@pytest.mark.both_databases
 async def test_a_key_finds_only_what_it_reaches(server: Server, inboxes: dict[str, str]) -> None:
     await server.deliver(letter("For sales", "the secret plan"), "sales")
     await settled(server)
@@ -197,7 +196,6 @@ async def test_waiting_takes_a_question(server: Server, inboxes: dict[str, str])
     assert (await wait('"')).status_code == 400
 
 
-@pytest.mark.both_databases
 async def test_blocked_mail_is_found_only_when_asked_for(server: Server, inboxes: dict[str, str]) -> None:
     rule = {"type": "block", "value": "spam.example", "direction": "inbound"}
     assert (await server.api.post("/v1/policy/rules", json=rule)).status_code == 201

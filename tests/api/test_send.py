@@ -180,7 +180,6 @@ async def test_bcc_is_delivered_and_never_written(server: Server) -> None:
     assert b"carol" not in await raw_of(server, answer.json()["id"])
 
 
-@pytest.mark.both_databases
 async def test_one_key_is_one_mail_whatever_the_concurrency(server: Server) -> None:
     bob, carol = await server.new_inbox("bob"), await server.new_inbox("carol")
     answers = await asyncio.gather(*(send(server, bob, key="same") for _ in range(100)))
@@ -339,7 +338,6 @@ async def test_a_young_inbox_writes_to_twenty_strangers_a_day(server: Server) ->
     assert (await send(server, bob, to=many)).status_code == 200
 
 
-@pytest.mark.both_databases
 async def test_two_machines_do_not_talk_without_end(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.deliver(MAIL.replace(b"Subject", b"Auto-Submitted: auto-replied\r\nSubject"), "bob")

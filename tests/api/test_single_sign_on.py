@@ -142,7 +142,6 @@ async def test_an_address_that_only_userinfo_tells_is_taken_from_there(house: Ho
         assert (await house.sign_in(page, "ann@example.org")).status_code == 303
 
 
-@pytest.mark.both_databases
 async def test_an_answer_counts_once_in_the_browser_that_asked_and_for_ten_minutes(house: House) -> None:
     await invite(house.server)
     async with browser(house.server) as page, browser(house.server) as other:

@@ -65,6 +65,7 @@ async def test_what_is_deleted_is_hidden_at_once_and_comes_back_when_taken_back(
     assert (await server.api.get(path)).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
@@ -84,6 +85,7 @@ async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Se
     assert (hold["state"], hold["decidedBy"]["name"]) == ("approved", "Ann")
 
 
+@pytest.mark.sqlite_alone
 async def test_the_audit_log_says_from_where_and_when_a_person_clicked(server: Server) -> None:
     """Of one decision and of several at once: both are carried out later, by nobody's request."""
     inbox_id = await server.new_inbox("bob")

@@ -218,7 +218,6 @@ async def test_a_bad_url_is_refused(server: Server) -> None:
     assert (await server.api.get("/v1/webhook")).status_code == 404
 
 
-@pytest.mark.both_databases
 async def test_waiting_gives_the_first_message_that_matches(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     path = f"/v1/inboxes/{inbox_id}/wait"

@@ -3,6 +3,8 @@
 import base64
 from typing import Any
 
+import pytest
+
 from tests.api.test_calendars import agenda, create, kinds_of
 from tests.caldav.client import NAMES, A, D, Dav, condition_of, event, found_in, signed_in, statuses_of
 from tests.conftest import Server
@@ -163,6 +165,7 @@ async def test_a_client_makes_describes_and_deletes_calendars(server: Server) ->
         assert (refused.status_code, refused.json()["error"]) == (409, "default_calendar")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_may_do_no_more_than_over_rest_and_strangers_learn_nothing(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     other_id = await server.new_inbox("other")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.reading.appointment import calendars_of
 from tests.api.test_calendar_mail import DAY, Writer
@@ -155,6 +157,7 @@ def with_one(file: str, said: str) -> str:
     return file[:end] + one + file[end:]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_policy_and_an_approval_hold_what_a_client_sends(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     key: dict[str, Any] = (

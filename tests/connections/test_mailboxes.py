@@ -76,6 +76,7 @@ async def again(config: Config, clock: FakeClock) -> AsyncIterator[Server]:
             yield Server(postroom.resources, api, token, clock, postroom.smtp_port)
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_comes_once_also_after_a_restart_and_with_new_numbers(
     database_url: str, tmp_path: Path, clock: FakeClock, dovecot: Dovecot
 ) -> None:

@@ -74,6 +74,7 @@ async def test_nobody_becomes_a_person_with_the_address_of_an_inbox(server: Serv
     await invite(server, "office@büro.example")
 
 
+@pytest.mark.sqlite_alone
 async def test_nobody_keeps_others_from_a_name_by_calling_it_a_reviewer(server: Server) -> None:
     """No notice goes to an address of this server, so the other account learns nothing."""
     async with server.client(await second_account(server)) as other:
@@ -86,6 +87,7 @@ async def test_nobody_keeps_others_from_a_name_by_calling_it_a_reviewer(server: 
     assert await refused(server, "POST", "/v1/inboxes", {"mailboxName": "help"}) == "mailboxName"
 
 
+@pytest.mark.sqlite_alone
 async def test_no_inbox_takes_the_address_of_a_person(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     user = await invite(server, "Ann+work@corp.example")
@@ -121,6 +123,7 @@ async def test_no_inbox_takes_the_address_of_a_reviewer_or_of_a_target(server: S
     assert await refused(server, "POST", "/v1/connections", body) == "address"
 
 
+@pytest.mark.sqlite_alone
 async def test_no_inbox_is_made_with_the_address_of_a_person(server: Server) -> None:
     """Their domain may be served only since."""
     await server.api.patch("/v1/account", json=with_reviewer("boss@postroom.localhost"))
@@ -253,6 +256,7 @@ def as_quoted_address(token: str) -> bytes:
     return plain("quoted").replace(b"Hello", f"> Reply-To: review+{token}@postroom.localhost".encode())
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("write", [below_false_links, as_answer, as_copied_answer, as_quoted_address])
 async def test_a_link_of_a_reviewer_ends_in_whatever_form_an_inbox_gets_it(
     database_url: str, tmp_path: Path, clock: FakeClock, write: Callable[[str], bytes]

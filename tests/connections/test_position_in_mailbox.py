@@ -38,6 +38,7 @@ async def put(office: Server, *names: str) -> None:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("hours", [-72.0, -0.0001, 0.0, 72.0])
 async def test_the_first_email_into_an_empty_mailbox_comes(
     database_url: str, tmp_path: Path, clock: FakeClock, hours: float

@@ -81,6 +81,7 @@ async def test_a_mailbox_of_another_account_is_not_read_once_a_person_has_its_ad
         assert "belongs to a person" in (await until(here, made["id"], "failing") or "")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mailbox_elsewhere_has_no_address_of_this_server_but_its_own(server: Server) -> None:
     agent, other = await server.new_inbox("agent"), await server.new_inbox("boss")
     own = mailbox("agent@postroom.localhost", agent)

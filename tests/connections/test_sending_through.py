@@ -67,6 +67,7 @@ async def test_the_second_relay_is_used_while_the_first_takes_no_connections(
     assert len(peer.mails) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_leaves_by_the_relay_of_its_pod_and_the_password_is_not_shown(server: Server) -> None:
     inbox = (await server.api.post("/v1/inboxes", json={"mailboxName": "agent"})).json()
     async with SmtpPeer(credentials=("me", "s3cret")) as peer:

@@ -49,6 +49,7 @@ def rows_of(sheet: Response) -> list[list[str]]:
     return list(csv.reader(bytes(sheet.body).decode().splitlines()))[1:]
 
 
+@pytest.mark.sqlite_alone
 async def test_trust_is_given_for_the_inbox_of_the_mail_alone_by_who_reaches_it(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -96,6 +97,7 @@ async def test_what_would_be_refused_is_refused_at_once_and_a_trial_leaves_nothi
     assert await db.read(recorded, inbox.account_id) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_only_mails_that_were_cancelled_are_counted(db: Database, inbox: Inbox, caller: Caller) -> None:
     mails = [await db.write(put_held, inbox, word) for word in ("One", "Two")]
     found = [(inbox.account_id, each.id) for each in (*mails, mails[0])]
@@ -126,6 +128,7 @@ async def test_the_audit_is_of_the_actor_and_the_action_that_are_asked_for(
     assert await asked(actor=caller.key_id, action="pod.created") == own[1:]
 
 
+@pytest.mark.sqlite_alone
 async def test_hours_are_written_down_from_the_oldest_to_this_one(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -136,6 +139,7 @@ async def test_hours_are_written_down_from_the_oldest_to_this_one(
     assert {row[0]: row[1] for row in rows if row[1] != "0"} == {"3": "2", "0": "1"}
 
 
+@pytest.mark.sqlite_alone
 async def test_above_an_inbox_are_its_pod_and_the_account_as_far_as_they_are_reached(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:

@@ -88,6 +88,7 @@ async def test_what_waits_is_listed_within_reach_without_pauses_and_what_is_on_i
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_card_tells_who_else_gets_it_and_counts_the_others_alone(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -107,6 +108,7 @@ async def test_a_card_tells_who_else_gets_it_and_counts_the_others_alone(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_frame_is_of_the_pod_that_is_chosen_and_tells_of_a_pause(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -134,6 +136,7 @@ async def test_the_frame_is_of_the_pod_that_is_chosen_and_tells_of_a_pause(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_events_are_of_what_is_reached_and_posted_again_by_who_manages(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -168,6 +171,7 @@ PAGES: tuple[Callable[[Tx, PageContext], object], ...] = (
 )
 
 
+@pytest.mark.sqlite_alone
 async def test_pages_of_the_operator_are_read_by_nobody_else(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -220,6 +224,7 @@ async def test_somebody_works_in_one_of_the_own_pods_alone(db: Database, places:
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_audit_names_nothing_of_others_and_leads_nobody_to_closed_pages(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -260,6 +265,7 @@ async def test_an_agent_has_its_own_holds_and_who_was_seen_last_is_first(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:
@@ -293,6 +299,7 @@ async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_one_who_is_told_is_removed_and_the_others_of_the_same_kind_stay(
     db: Database, places: tuple[Inbox, Inbox]
 ) -> None:

@@ -228,6 +228,7 @@ def test_a_page_that_another_site_opened_does_not_tell_its_size(site: str, is_pa
     assert ("content-encoding" in packed.headers) == is_packed
 
 
+@pytest.mark.sqlite_alone
 async def test_the_source_of_a_mail_is_shown_to_who_reaches_it(db: Database) -> None:
     def put(tx: Tx) -> tuple[Caller, str, str]:
         own, other = make_inbox(tx, "own"), make_inbox(tx, "other")

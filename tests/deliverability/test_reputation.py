@@ -58,7 +58,6 @@ async def pause_of(host: Server, inbox_id: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.both_databases
 async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server, peer: SmtpPeer) -> None:
     bob, other = await host.new_inbox("bob"), await host.new_inbox("other")
     await send_all(host, peer, other, "ok+1", "ok+2", "ok+3", "ok+4")

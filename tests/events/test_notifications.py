@@ -52,6 +52,7 @@ async def targets_of(server: Server) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_each_kind_of_target_is_told_in_its_form_with_a_link_and_no_text(server: Server) -> None:
     inbox_id = await held_inbox(server)
     async with running_endpoint() as slack, running_endpoint() as discord, running_endpoint() as ntfy:
@@ -82,6 +83,7 @@ def letters_to(tx: Any, address: str) -> Any:
     return tx.all("select content from letters where recipient = :address", address=address)
 
 
+@pytest.mark.sqlite_alone
 async def test_many_at_once_are_one_message(server: Server) -> None:
     inbox_id = await held_inbox(server)
     async with running_endpoint() as endpoint:

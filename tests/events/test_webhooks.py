@@ -30,6 +30,7 @@ async def put(db: Database, inbox: Inbox, owner: str | None = None, url: str = U
     return webhook
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_not_given_stays_and_a_secret_is_made_once(db: Database, inbox: Inbox) -> None:
     owner = inbox.account_id
     first, is_new = await db.write(webhooks.put, owner, owner, URL, (kinds.MESSAGE_SENT,), None, START)
@@ -42,6 +43,7 @@ async def test_what_is_not_given_stays_and_a_secret_is_made_once(db: Database, i
         await db.write(webhooks.put, owner, owner, URL, ("message.eaten",), None, START)
 
 
+@pytest.mark.sqlite_alone
 async def test_after_a_rotation_both_secrets_are_valid_for_a_day(db: Database, inbox: Inbox) -> None:
     before = await put(db, inbox)
     rotated = await db.write(webhooks.rotate_secret, inbox.account_id, START)

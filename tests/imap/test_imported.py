@@ -86,6 +86,7 @@ async def test_an_appended_mail_makes_its_sender_neither_known_nor_a_part_of_a_t
     assert sum(hour.mails for hour in hours if hour.what == "received") == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_an_appended_mail_with_the_message_id_of_another_takes_no_answer_from_its_thread(
     server: Server,
 ) -> None:
@@ -101,6 +102,7 @@ async def test_an_appended_mail_with_the_message_id_of_another_takes_no_answer_f
     assert answer["threadId"] == received["threadId"]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_answer_to_an_imported_mail_joins_it_and_no_import_joins_afterwards(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await append(server, letter("Old", **{"from": f"<{CEO}>"}, message_id="<old@bank.example>"))
@@ -112,6 +114,7 @@ async def test_an_answer_to_an_imported_mail_joins_it_and_no_import_joins_afterw
     assert new["newParticipant"], "nobody takes part in a thread by imported mail"
 
 
+@pytest.mark.sqlite_alone
 async def test_bytes_that_were_received_here_are_no_import(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.deliver(letter(message_id="<1@example.com>"), "agent")

@@ -1,5 +1,7 @@
 """A label's folder has the messages that have the label: each alone, not the whole thread."""
 
+import pytest
+
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.config import load
@@ -56,6 +58,7 @@ class Mailbox:
         return labels.of_threads(self.tx, [thread_id]).get(thread_id, [])
 
 
+@pytest.mark.sqlite_alone
 async def test_a_copy_labels_the_message_alone_and_deleting_there_takes_the_label_from_it_alone(
     db: Database,
 ) -> None:
@@ -78,6 +81,7 @@ async def test_a_copy_labels_the_message_alone_and_deleting_there_takes_the_labe
     await db.write(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_that_answers_a_labelled_one_is_not_in_the_folder_of_the_label(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)
@@ -90,6 +94,7 @@ async def test_a_mail_that_answers_a_labelled_one_is_not_in_the_folder_of_the_la
     await db.write(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_moved_message_that_loses_its_label_is_in_inbox_again_its_thread_stays(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)
@@ -106,6 +111,7 @@ async def test_a_moved_message_that_loses_its_label_is_in_inbox_again_its_thread
     await db.write(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_comes_back_from_trash_is_in_all_folders_of_its_labels(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)
@@ -139,6 +145,7 @@ async def test_what_is_copied_to_a_label_and_deleted_in_inbox_is_moved(db: Datab
     await db.write(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_label_named_like_a_folder_keeps_nothing_out_of_trash(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)

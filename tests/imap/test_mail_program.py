@@ -174,6 +174,7 @@ async def test_what_is_deleted_goes_to_trash_and_from_there_for_good(server: Ser
     assert (await server.api.get(f"/v1/messages/{trashed}")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_a_copy_to_trash_is_a_move_there_and_one_out_of_it_a_move_back(server: Server) -> None:
     await three_mails(server)
 
@@ -199,6 +200,7 @@ async def test_a_copy_to_trash_is_a_move_there_and_one_out_of_it_a_move_back(ser
     await aside(copy)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_program_that_moves_to_trash_by_numbers_moves_those_alone(server: Server) -> None:
     """COPY, STORE and COPY of the next one: numbers stay until EXPUNGE, or it deletes others."""
     await three_mails(server)

@@ -134,6 +134,7 @@ async def test_an_extended_answer_names_its_command_and_the_first_modseq_the_hig
     await client.end()
 
 
+@pytest.mark.sqlite_alone
 async def test_keywords_are_named_before_a_message_has_them(server: Server) -> None:
     client = await opened(server, letter(), letter())
     assert not any("$Work" in line for line in await client.ask("SELECT INBOX"))
@@ -193,6 +194,7 @@ async def test_a_search_puts_its_numbers_in_order_once(server: Server) -> None:
     await client.end()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_message_is_recent_to_the_first_session_that_sees_it(server: Server) -> None:
     first = await opened(server, letter("One"), letter("Two"))
     assert "* 2 RECENT" in await first.ask("EXAMINE INBOX")

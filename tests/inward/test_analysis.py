@@ -147,6 +147,7 @@ def test_no_reader_fails_on_random_emails() -> None:
                 raise AssertionError(f"{name} failed on email {number} of seed {seed}: {raw!r}") from error
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_with_stars_above_a_quote_reaches_its_inbox(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.deliver(letter("Yes.\r\n***\r\n> quoted\r\n"), "hello")
@@ -157,6 +158,7 @@ async def test_an_email_with_stars_above_a_quote_reaches_its_inbox(server: Serve
     assert (event["event"], event["message"]["id"]) == ("message.received", message["id"])
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_whose_reader_raises_is_delivered_marked_and_counted(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +174,7 @@ async def test_an_email_whose_reader_raises_is_delivered_marked_and_counted(
     assert (await server.api.get("/ready")).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_between_inboxes_arrives_although_a_reader_raises(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +194,7 @@ async def test_an_email_between_inboxes_arrives_although_a_reader_raises(
     await eventually(is_sent)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less_of_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +222,7 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
     assert positions.count_aside(server.resources.config.data_dir) == 0
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     "broken", [(screening, "of_mail"), (examine, "has_to_be_judged"), (examine, "read_page")]
 )
@@ -232,6 +237,7 @@ async def test_an_examination_whose_reader_raises_still_tells_the_event(
     assert message["attachments"][0]["parsedText"] == "the text of the file"
 
 
+@pytest.mark.sqlite_alone
 async def test_an_examination_that_cannot_be_stored_still_tells_the_event(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +255,7 @@ async def test_an_examination_that_cannot_be_stored_still_tells_the_event(
     assert (message["analysis"], message["attachments"][0]["extractionMethod"]) == ("failed", "failed")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_message_whose_words_cannot_be_indexed_keeps_no_other_from_the_index(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ async def shown(server: Server, path: str) -> tuple[int, Any]:
     return answer.status_code, answer.json() if is_json else answer.content
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.needs("clamd")
 async def test_what_clamd_finds_is_withheld_and_makes_the_email_malicious(
     database_url: str, tmp_path: Path, clock: FakeClock

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.conftest import Server
 from tests.letters import letter, letter_with_files
 
@@ -15,6 +17,7 @@ async def signals_of(server: Server, raw: bytes, after: str | None = None) -> tu
     return message["verdict"], {each["name"] for each in message["signals"]}, event["event_id"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_stranger_with_the_name_of_a_user_or_an_inbox_is_told(server: Server) -> None:
     await server.new_inbox("hello")
     owner = {"email": "dana@elsewhere.example", "name": "Dana Whitfield", "role": "viewer"}

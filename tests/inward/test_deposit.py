@@ -53,7 +53,6 @@ def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
     return [documents.decode(document) for document in stored]
 
 
-@pytest.mark.both_databases
 async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:
     mail = incoming(inbox, letter(message_id="<1@x>"))
     assert await db.write(deposit, [mail, mail]) == [[event_log.bell(inbox.account_id)], []]
@@ -175,7 +174,6 @@ async def test_subject_names_and_file_names_lose_what_shows_nothing_and_keep_it_
     assert [thread.subject for thread in page] == ["Invoice"]
 
 
-@pytest.mark.both_databases
 async def test_a_mail_with_nothing_hidden_is_kept_once(db: Database, inbox: Inbox) -> None:
     await db.write(deposit, [incoming(inbox, letter(subject="Grüße, میخواهم", cc="Zoë <zoe@example.com>"))])
     [document] = await db.read(documents_of, inbox)

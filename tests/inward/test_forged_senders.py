@@ -47,6 +47,7 @@ async def last_of(server: Server, number: int) -> tuple[str, str]:
     return event["event"], event["message"]["auth"]["dmarc"]
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("peer", [UNKNOWN_PEER, "10.0.0.7", "127.0.0.1"])
 async def test_unsigned_mail_of_a_domain_with_a_policy_fails_whatever_the_peer(
     server: Server, peer: str
@@ -58,6 +59,7 @@ async def test_unsigned_mail_of_a_domain_with_a_policy_fails_whatever_the_peer(
     assert await last_of(server, 2) == ("message.received", "none")
 
 
+@pytest.mark.sqlite_alone
 async def test_forged_mail_meets_no_allow_rule(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await allow(server, "inbound", "bank.example", "shop.example", inboxId=inbox_id)
@@ -69,6 +71,7 @@ async def test_forged_mail_meets_no_allow_rule(server: Server) -> None:
     assert await last_of(server, 3) == ("message.received", "none")
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("peer", [UNKNOWN_PEER, "10.0.0.7"])
 async def test_a_sender_of_several_domains_is_an_error_and_makes_nobody_known(
     server: Server, peer: str
@@ -86,6 +89,7 @@ async def test_a_sender_of_several_domains_is_an_error_and_makes_nobody_known(
     assert answer.json()["hold"]["reasons"] == ["strangers"]
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_cannot_be_judged_meets_no_allow_rule(server: Server, names: DnsServer) -> None:
     inbox_id = await server.new_inbox("hello")
     await allow(server, "inbound", "bank.example", "other.example", inboxId=inbox_id)
@@ -98,6 +102,7 @@ async def test_mail_that_cannot_be_judged_meets_no_allow_rule(server: Server, na
     assert await last_of(server, 2) == ("message.blocked", "temperror")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_domain_that_is_known_to_have_no_policy_is_not_asked_again(
     server: Server, names: DnsServer
 ) -> None:

@@ -24,6 +24,7 @@ from tests.waiting import until
 AGAIN = "451 4.7.1 Greylisted, try again in five minutes"
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("workers", ["0", "1"])
 async def test_unknown_networks_come_twice_and_whoever_authenticates_comes_once(
     database_url: str, tmp_path: Path, clock: FakeClock, workers: str

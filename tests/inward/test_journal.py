@@ -149,6 +149,7 @@ async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
     assert await db.read(subjects, inbox_id) == ["one", "two", "three", "bad"]
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.usefixtures("no_others")
 async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_aside(
     server: Server, monkeypatch: pytest.MonkeyPatch

@@ -211,7 +211,6 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     assert [event["message"]["rfc_message_id"] for event in events] == list(found)[::-1]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("lines", [1, 9_000])
 async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
     server: Server, lines: int
@@ -228,7 +227,6 @@ async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
     assert (await server.api.get(f"/v1/messages/{message['id']}/raw")).content == kept
 
 
-@pytest.mark.both_databases
 async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for minutes in (0, 1, 60, 4 * 24 * 60):

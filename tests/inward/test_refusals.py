@@ -49,6 +49,7 @@ def forged(domain: str, number: int = 0, **fields: str) -> bytes:
     return letter(NOTE, subject=f"About {number}", **sender, **fields)
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("workers", ["0", "1"])
 async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
     database_url: str, tmp_path: Path, clock: FakeClock, workers: str
@@ -132,6 +133,7 @@ async def test_a_message_says_what_was_done_for_a_policy_and_why(
         assert shown["junk"]["isJunk"] == (disposition == "quarantine")
 
 
+@pytest.mark.sqlite_alone
 async def test_junk_is_refused_only_if_all_its_inboxes_refuse_it_and_content_alone_never_ends_a_talk(
     database_url: str, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,6 @@ async def is_risky(server: Server, message: dict[str, Any]) -> bool:
     return await server.resources.db.read(threads.is_risky, message["threadId"])
 
 
-@pytest.mark.both_databases
 async def test_a_letter_is_personal_and_clean_and_its_event_says_so(server: Server) -> None:
     await server.new_inbox("hello")
     message, event = await arrived(server, letter("Shall we meet on Monday?"))

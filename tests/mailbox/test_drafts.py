@@ -25,6 +25,7 @@ def add(tx: Tx, inbox: Inbox, now: int = START) -> KeptDraft:
     return drafts.add(tx, inbox.id, b"{}", [], THE_SERVER, now)
 
 
+@pytest.mark.sqlite_alone
 async def test_of_two_who_saw_one_version_the_second_changes_nothing(db: Database, inbox: Inbox) -> None:
     draft = await db.write(add, inbox)
     changed = await db.write(drafts.get_for_change, inbox.scope, draft.id, START + 1, 1)

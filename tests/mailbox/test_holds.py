@@ -48,6 +48,7 @@ async def test_what_waits_is_oldest_first_and_what_is_decided_newest_first(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_holds_are_of_their_place_and_go_with_their_inbox(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         account_id = inbox.account_id

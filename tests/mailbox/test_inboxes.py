@@ -31,7 +31,6 @@ def test_a_mailbox_name_may_not_be(name: str) -> None:
         inboxes.require_mailbox_name(name)
 
 
-@pytest.mark.both_databases
 async def test_an_address_is_given_once_and_reserved_names_never(db: Database, inbox: Inbox) -> None:
     for name in ("hello", "postmaster", "abuse"):
         with pytest.raises(AddressTaken):

@@ -82,6 +82,7 @@ async def entries(db: Database) -> int:
     return len(rows)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_stored_is_found_once(db: Database) -> None:
     inbox = await new_inbox(db)
     for number in range(3):
@@ -91,6 +92,7 @@ async def test_what_was_stored_is_found_once(db: Database) -> None:
     assert await db.read(indexing.progress) == indexing.Progress(0, 100)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_kill_between_reading_and_storing_misses_and_doubles_nothing(db: Database) -> None:
     inbox = await new_inbox(db)
     await db.write(store, inbox, "Report")
@@ -329,6 +331,7 @@ def test_parts_of_a_batch_have_every_entry_once() -> None:
     assert list(earlier.parts(2)) == [earlier]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_node_that_was_killed_goes_on_at_once_and_another_after_the_lease(
     db: Database, tmp_path: Path
 ) -> None:

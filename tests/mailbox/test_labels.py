@@ -71,6 +71,7 @@ async def test_labels_of_a_thread_are_in_the_order_of_their_letters_whatever_the
     assert await db.read(labels.of_threads, [thread.id]) == {thread.id: found}
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_something(
     db: Database, inbox: Inbox
 ) -> None:
@@ -109,6 +110,7 @@ async def test_a_thread_has_so_many_labels_and_not_one_more(db: Database, inbox:
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_in_trash_or_of_a_removed_inbox_is_not_in_the_list_of_its_label(
     db: Database, inbox: Inbox
 ) -> None:

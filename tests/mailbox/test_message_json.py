@@ -29,6 +29,7 @@ def read(tx: Tx, message: Message) -> dict[str, object]:
     return shown
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_captured_and_whether_files_are_read_is_told(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         message = put_mail(tx, inbox)

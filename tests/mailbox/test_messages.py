@@ -20,6 +20,7 @@ async def inbox(db: Database) -> Inbox:
     return await db.write(make_inbox)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> None:
     handed = [("inb_1", "hash", START), ("inb_2", "hash", START), ("inb_1", "hash", START)]
     assert await db.write(idempotency.record_handovers, handed) == [True, True, False]

@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from msgspec import structs
 
 from postroom.accounts.scope import Scope
@@ -34,6 +35,7 @@ def lose_document(tx: Tx, message: Message) -> None:
     tx.run("update messages set document = :none where id = :id", none=b"?" * row["size"], id=message.id)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_list_reads_no_large_document(db: Database) -> None:
     def play(tx: Tx) -> None:
         inbox = make_inbox(tx)
@@ -58,6 +60,7 @@ async def test_a_list_reads_no_large_document(db: Database) -> None:
     await db.write(play)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_small_document_is_its_own_outline(db: Database) -> None:
     def play(tx: Tx) -> None:
         message = put_mail(tx, make_inbox(tx), "Short")
@@ -68,6 +71,7 @@ async def test_a_small_document_is_its_own_outline(db: Database) -> None:
     await db.write(play)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_outline_follows_its_document_and_goes_with_it(db: Database) -> None:
     def play(tx: Tx) -> None:
         inbox = make_inbox(tx)

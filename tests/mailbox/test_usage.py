@@ -70,6 +70,7 @@ async def test_usage_is_of_what_is_reached(db: Database, inbox: Inbox) -> None:
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_deleted_inbox_kept_is_given_back(db: Database, inbox: Inbox) -> None:
     await db.write(store, inbox, 10, START)
     await db.write(inboxes.remove, Scope(inbox.account_id), inbox.id, START)
@@ -78,6 +79,7 @@ async def test_what_a_deleted_inbox_kept_is_given_back(db: Database, inbox: Inbo
     assert await db.read(inboxes.list_within, Scope(inbox.account_id, pod.id), 10, 0) == ([], 0)
 
 
+@pytest.mark.sqlite_alone
 async def test_mails_by_hour_count_what_was_let_in_or_has_left(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         put_mail(tx, inbox)

@@ -103,6 +103,7 @@ def put_waiting(tx: Tx, caller: Caller) -> None:
     update(tx, "deliveries", delivery_id, waits_for=warm_ups.WAITS_FOR)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_servers_own_domain_is_for_who_runs_the_server(db: Database) -> None:
     owner, pod_id = await db.write(make_first)
 

@@ -67,6 +67,7 @@ async def test_who_releases_a_stopped_message_is_recorded_within_its_inbox(
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_scheduled_message_is_moved_to_a_time_ahead_and_not_too_far(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:

@@ -71,6 +71,7 @@ def find_others(tx: Tx, owner: Caller) -> dict[str, Caller]:
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_nobody_else_may_do_any_of_it(db: Database, owner: Caller) -> None:
     def try_all(tx: Tx) -> list[str]:
         let_in = []
@@ -90,6 +91,7 @@ async def test_nobody_else_may_do_any_of_it(db: Database, owner: Caller) -> None
     assert await db.read(operator.is_operator, owner)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_log_of_an_account_tells_what_its_operator_did(db: Database, owner: Caller) -> None:
     def act(tx: Tx) -> str:
         made = operator.create_account(tx, owner, "tenant", "free", None, "pr_first", START).id

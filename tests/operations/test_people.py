@@ -49,6 +49,7 @@ def are_keys(tx: Tx, *callers: Caller) -> list[bool]:
     return [keys.find(tx, caller.account_id, caller.key_id) is not None for caller in callers]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_admin_does_nothing_to_owners_by_himself_or_by_a_key(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         account_id = inbox.account_id
@@ -178,6 +179,7 @@ async def test_with_a_user_goes_all_that_let_the_user_in(db: Database, inbox: In
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_done_to_people_is_in_the_log(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> str:
         caller = make_caller(tx, Scope(inbox.account_id))
@@ -195,6 +197,7 @@ async def test_what_was_done_to_people_is_in_the_log(db: Database, inbox: Inbox)
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_link_that_lets_somebody_in_is_shown_only_where_no_mail_leaves(
     db: Database, inbox: Inbox
 ) -> None:
@@ -213,6 +216,7 @@ async def test_a_link_that_lets_somebody_in_is_shown_only_where_no_mail_leaves(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_people_are_of_their_account_and_live_elsewhere(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         caller = make_caller(tx, Scope(inbox.account_id))

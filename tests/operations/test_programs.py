@@ -122,6 +122,7 @@ async def test_a_device_gets_no_more_than_its_maker_has_by_then(db: Database, in
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_code_is_refused_once_and_forgotten_in_time(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> str:
         person = make_caller(tx, Scope(inbox.account_id))
@@ -198,6 +199,7 @@ def exchange(
     return grants.exchange(tx, code, client_id, back, verifier, resource, "helper", now)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         maker = make_caller(tx, Scope(inbox.account_id), "read", "draft", "manage")
@@ -227,6 +229,7 @@ async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Da
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_code_gives_nothing_that_its_maker_may_no_longer(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         maker = make_caller(tx, Scope(inbox.account_id))
@@ -268,6 +271,7 @@ async def test_a_refresh_token_is_good_once_for_its_program_and_as_long_as_it_sa
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         maker = make_caller(tx, Scope(inbox.account_id))
@@ -284,6 +288,7 @@ async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
     db: Database, inbox: Inbox
 ) -> None:
@@ -317,6 +322,7 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         asked = ask_for_code(tx)

@@ -61,6 +61,7 @@ def at(place: Scope, *lines: tuple[str, str]) -> list[Recorded]:
     return [(action, target, ADDRESS, place.pod_id, place.inbox_id) for action, target in lines]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_done_to_a_key_is_recorded_where_it_reaches(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -103,6 +104,7 @@ async def test_what_is_done_to_a_pod_is_recorded_within_it_without_passwords(
     assert "secret" not in str(found)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_change_of_the_account_is_recorded_and_searches_make_sense(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -149,6 +151,7 @@ async def test_what_is_done_to_an_inbox_is_recorded_within_it_without_secrets(
     assert secret not in str(found)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_is_of_its_level_and_each_change_of_a_policy_is_recorded(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -190,6 +193,7 @@ async def test_after_a_pause_that_the_server_began_an_inbox_is_counted_anew(
         assert await db.read(reactivated_at) == moment
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_is_deleted_is_recorded_within_its_inbox(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -204,6 +208,7 @@ async def test_mail_that_is_deleted_is_recorded_within_its_inbox(
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_is_suppressed_and_taken_off_however_it_is_written(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -223,6 +228,7 @@ async def test_an_address_is_suppressed_and_taken_off_however_it_is_written(
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_who_is_told_is_recorded_and_is_no_inbox_of_the_server(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
@@ -238,6 +244,7 @@ async def test_who_is_told_is_recorded_and_is_no_inbox_of_the_server(
     assert (action, was["targets"], len(shown["targets"])) == ("notifications.set", [], 1)
 
 
+@pytest.mark.sqlite_alone
 async def test_trust_is_given_by_who_reaches_the_account_and_is_bound_by_nothing(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:

@@ -25,6 +25,7 @@ async def account_id(db: Database) -> str:
     return (await db.write(make_inbox)).account_id
 
 
+@pytest.mark.sqlite_alone
 async def test_from_where_an_invitation_was_accepted_is_recorded(db: Database, account_id: str) -> None:
     def run(tx: Tx) -> str:
         email = "ann@elsewhere.example"
@@ -38,6 +39,7 @@ async def test_from_where_an_invitation_was_accepted_is_recorded(db: Database, a
     assert await db.read(recorded, account_id) == [("user.joined", user_id, ADDRESS, None, None)]
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("is_operator", [True, False])
 async def test_the_first_owner_runs_the_server_only_by_a_link_for_that(
     db: Database, account_id: str, is_operator: bool

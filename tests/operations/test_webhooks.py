@@ -34,6 +34,7 @@ def prepare(tx: Tx) -> tuple[Inbox, Caller, Event]:
     return inbox, caller, event
 
 
+@pytest.mark.sqlite_alone
 async def test_an_event_is_posted_again_to_a_webhook_of_the_account_alone(db: Database) -> None:
     inbox, caller, event = await db.write(prepare)
     stranger = await db.write(lambda tx: make_inbox(tx, "stranger"))

@@ -34,7 +34,6 @@ def states(message: dict[str, Any]) -> list[str]:
     return sorted(recipient["state"] for recipient in message["recipients"])
 
 
-@pytest.mark.both_databases
 async def test_a_failed_mail_can_be_sent_again_once_its_address_is_not_suppressed(
     sender: Server, peer: SmtpPeer
 ) -> None:

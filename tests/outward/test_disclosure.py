@@ -96,6 +96,7 @@ async def test_the_form_keeps_the_language_and_saying_nothing(server: Server) ->
             assert (await server.api.get(f"/v1/inboxes/{bob}")).json()["disclosure"] == before
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_no_line_or_language_is_refused(server: Server) -> None:
     bob = await server.new_inbox("bob")
     for wrong in ({"text": " "}, {"text": "a\nb"}, {"language": "xx"}):

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec.structs import replace
 
@@ -80,6 +81,7 @@ async def test_a_receipt_says_who_decided_how_and_what_left(sender: Server, peer
     assert received.status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_anyone_can_check_the_log_with_what_the_server_shows(server: Server) -> None:
     for name in ("one", "two", "three"):
         await server.new_inbox(name)
@@ -122,6 +124,7 @@ def findings(lines: list[dict[str, Any]]) -> list[str]:
     return [f"{each.id} {each.what}" for each in log.verify()]
 
 
+@pytest.mark.sqlite_alone
 async def test_entries_that_nodes_write_together_make_one_chain(
     db: Database, database_url: str, tmp_path: Path
 ) -> None:
@@ -137,6 +140,7 @@ async def test_entries_that_nodes_write_together_make_one_chain(
     assert [line["entry"]["sequence"] for line in lines if "entry" in line] == [*range(1, 41)]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> None:
     account_id = await new_account(db)
     for number in range(5):

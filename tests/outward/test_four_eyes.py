@@ -81,6 +81,7 @@ async def test_two_different_people_have_to_approve(server: Server) -> None:
     assert actions.count("message.approved") == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_two_at_once_count_each_once(server: Server) -> None:
     sent = await held_mail(server, 3)
     async with person(server, "ann") as ann, person(server, "ben") as ben:

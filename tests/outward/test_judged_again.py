@@ -53,6 +53,7 @@ async def require_held(house: House, message_id: str, *reasons: str) -> None:
     assert message["hold"]["reasons"] == list(reasons)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_block_or_a_suppression_ends_what_waits_for_its_next_attempt(
     house: House, inbox_id: str
 ) -> None:

@@ -113,6 +113,7 @@ async def test_the_strictest_step_counts_and_trusted_values_go_anywhere(server: 
     assert (await post(server, bob, body="https://pay.evil.example/a")).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_codes_leave_to_nobody_and_values_go_with_their_mail(server: Server) -> None:
     bob = await lured(server, "mark", text="Your verification code is 482913.", subject="Your code")
     bait = await first_message(server, bob)

@@ -197,6 +197,7 @@ async def test_each_further_deferral_makes_the_wait_longer_up_to_the_longest(db:
     assert await db.read(paces.find, "q") is None, "0 seconds: nobody is slowed"
 
 
+@pytest.mark.sqlite_alone
 async def test_what_waits_for_its_turn_is_spread_out_and_asked_again(db: Database) -> None:
     start = 1_000_000
     await db.write(paces.slow_down, "p", start, RULES, start)
@@ -253,6 +254,7 @@ async def test_a_domain_that_warms_up_sends_more_each_day_and_the_rest_waits(hou
     assert (await actions(house)).count("domain.warm_up_limit") == 2, "once a day"
 
 
+@pytest.mark.sqlite_alone
 async def test_what_waits_goes_when_the_warm_up_ends(house: House) -> None:
     await warm_up(house)
     bob = await house.inbox("bob")

@@ -140,6 +140,7 @@ HIDING = (
 )
 
 
+@pytest.mark.sqlite_alone
 async def test_whoever_approves_a_redirect_sees_all_that_leaves(server: Server, peer: SmtpPeer) -> None:
     came = await arrived(server, HIDING)
     approval = {"approval": {"when": ["links"]}}
@@ -171,6 +172,7 @@ async def test_whoever_approves_a_redirect_sees_all_that_leaves(server: Server, 
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_that_a_mail_client_imported_is_not_redirected(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -74,7 +74,6 @@ async def test_complaint_suppresses_and_tells(practice: Server) -> None:
     assert await suppressed(practice) == {f"complaint@{AT}": "complaint"}
 
 
-@pytest.mark.both_databases
 async def test_full_fails_at_once_and_may_be_tried_again(practice: Server) -> None:
     message = await settled(practice, await send(practice, await practice.new_inbox("bob"), f"full@{AT}"))
     assert message["status"] == "failed"

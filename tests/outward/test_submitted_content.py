@@ -299,6 +299,7 @@ def is_in_a_file(wire: bytes, seen: str) -> bool:
     return bool(files) and all(str(file.get_filename()) in seen for file in files)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_rule_asks_about_is_found_wherever_it_is(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     number = 0
@@ -349,6 +350,7 @@ async def test_texts_files_and_pictures_arrive_as_they_were_read(server: Server,
     assert [each["filename"] for each in message["attachments"]] == ["logo.png", "a.csv"]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_answer_to_an_invitation_stays_one(server: Server, peer: SmtpPeer) -> None:
     inbox_id = await server.new_inbox("agent")
     answer = ICS.replace("REQUEST", "REPLY").replace("URL:" + LINK, "ORGANIZER:mailto:bob@there.example")
@@ -365,6 +367,7 @@ async def test_an_answer_to_an_invitation_stays_one(server: Server, peer: SmtpPe
     assert calendar.get_content().replace("\r\n", "\n").strip() == answer.replace("\r\n", "\n").strip()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_text_beside_html_is_shown_to_who_reads_the_html(server: Server, peer: SmtpPeer) -> None:
     inbox_id = await server.new_inbox("agent")
     loose = (part("text/plain", "Above & more"), HTML, part("text/plain", "Below"))
@@ -393,6 +396,7 @@ ENCRYPTED = (
 )
 
 
+@pytest.mark.sqlite_alone
 async def test_a_signed_email_keeps_the_bytes_of_its_part_where_nothing_holds_it(
     server: Server, peer: SmtpPeer
 ) -> None:
@@ -415,6 +419,7 @@ async def test_a_signed_email_keeps_the_bytes_of_its_part_where_nothing_holds_it
     assert (wire.endswith(b"\r\n\r\nAAAA\r\n"), b"hidden" in wire, b"x.p7m" in wire) == (True, False, False)
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("raw", [SIGNED, ENCRYPTED], ids=["signed", "encrypted"])
 async def test_a_signed_or_encrypted_email_that_would_be_held_is_refused_with_the_reason(
     server: Server, peer: SmtpPeer, raw: str

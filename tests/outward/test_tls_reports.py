@@ -119,6 +119,7 @@ async def test_whoever_dies_while_writing_a_report_leaves_it_to_the_next(db: Dat
     assert (await db.read(reports), await db.read(targets)) == (1, ADDRESSES)
 
 
+@pytest.mark.sqlite_alone
 async def test_nodes_that_write_at_once_write_one_report(
     db: Database, database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

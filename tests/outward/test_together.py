@@ -105,6 +105,7 @@ async def test_no_limit_is_passed_by_sends_of_different_moments_in_one_call(
     assert await refusal(db, lambda tx: submit(tx, pair[1:])) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_the_strangers_of_two_days_in_one_call_pass_no_limit(db: Database, inbox: Inbox) -> None:
     for number in range(COLD_RECIPIENTS_PER_DAY):
         moment = MIDNIGHT - DAY + number * MINUTE

@@ -19,6 +19,7 @@ async def message(db: Database) -> Message:
     return await db.write(lambda tx: put_mail(tx, make_inbox(tx)))
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_due_is_claimed_once_until_its_lease_ends(db: Database, message: Message) -> None:
     due = await db.write(put_delivery, message)
     await db.write(put_delivery, message, "later@there.example", due_at=START + 1)
@@ -45,6 +46,7 @@ async def test_a_full_lane_hides_nobody_and_the_limit_holds(db: Database, messag
     assert len(await db.write(Claims(deliveries.MAIL).claim, [], 2, START)) == 2
 
 
+@pytest.mark.sqlite_alone
 async def test_a_lease_is_renewed_only_while_its_attempt_has_no_answer(
     db: Database, message: Message
 ) -> None:
@@ -59,6 +61,7 @@ async def test_a_lease_is_renewed_only_while_its_attempt_has_no_answer(
     assert (waiting.due_at, waiting.waits_used, waiting.last_code) == (START + HOUR, 1, 451)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_attempt_of_an_older_claim_renews_nothing(db: Database, message: Message) -> None:
     await db.write(put_delivery, message)
     (first,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
@@ -67,6 +70,7 @@ async def test_an_attempt_of_an_older_claim_renews_nothing(db: Database, message
     assert (await db.read(find_delivery, second.id)).due_at == START + 2 * LEASE
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_finished_or_cancelled_stays_so_but_an_acceptance_counts(
     db: Database, message: Message
 ) -> None:
@@ -81,6 +85,7 @@ async def test_what_is_finished_or_cancelled_stays_so_but_an_acceptance_counts(
     assert await db.write(deliveries.cancel, message.id, START) == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_a_bounce_is_known_once_and_never_of_what_failed(db: Database, message: Message) -> None:
     await db.write(put_delivery, message)
     (sent,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
@@ -109,6 +114,7 @@ async def test_starting_again_takes_all_but_what_is_delivered_or_under_way(
     assert running.target in await db.write(deliveries.start_again, message.id, START + LEASE)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_message_is_sent_when_all_have_it_and_failed_when_one_never_will(
     db: Database, message: Message
 ) -> None:
@@ -125,6 +131,7 @@ async def test_a_message_is_sent_when_all_have_it_and_failed_when_one_never_will
     assert await db.write(deliveries.settle, message.id) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_the_oldest_that_waits_is_of_either_kind(db: Database, message: Message) -> None:
     assert await db.read(deliveries.oldest_due_at, START) == START
     await db.write(put_delivery, message, due_at=START + MINUTE)

@@ -24,6 +24,7 @@ REACH, INBOX = Scope("acc_1"), Inbox("inb_1", "acc_1", "a@here.example", None, S
 CLAIM = Claim(REACH, INBOX, "key", HASH, b"first", START)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_first_claim_wins_and_its_answer_is_given_again(db: Database) -> None:
     assert await db.write(idempotency.claim_all, [CLAIM]) == [None]
     again = replace(CLAIM, answer=b"second", now=START + LIFETIME - 1)
@@ -31,6 +32,7 @@ async def test_the_first_claim_wins_and_its_answer_is_given_again(db: Database) 
     assert await db.read(idempotency.find_answer, REACH, INBOX, "key", HASH, START + 1) == b"first"
 
 
+@pytest.mark.sqlite_alone
 async def test_another_request_under_the_same_key_is_refused(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
     with pytest.raises(IdempotencyKeyReused):
@@ -39,6 +41,7 @@ async def test_another_request_under_the_same_key_is_refused(db: Database) -> No
         await db.read(idempotency.find_answer, REACH, INBOX, "key", OTHER, START)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_is_free_again_after_a_day_and_for_other_accounts_at_once(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
     other = replace(CLAIM, scope=Scope("acc_2"), answer=b"theirs")
@@ -50,6 +53,7 @@ async def test_a_key_is_free_again_after_a_day_and_for_other_accounts_at_once(db
     assert await db.read(idempotency.find_answer, Scope("acc_2"), INBOX, "key", HASH, START + 1) == b"theirs"
 
 
+@pytest.mark.sqlite_alone
 async def test_claims_made_together_are_answered_in_their_order(db: Database) -> None:
     await db.write(idempotency.claim_all, [replace(CLAIM, key="b", answer=b"known")])
     claims = [replace(CLAIM, key=key, answer=key.encode()) for key in ("c", "b", "a")]
@@ -71,6 +75,7 @@ def test_parts_of_a_request_cannot_be_shifted_into_each_other() -> None:
     assert idempotency.hash_request(b"a") != idempotency.hash_request(b"a", b"")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_used_before_an_upgrade_gets_its_answer_however_requests_were_hashed_then(
     db: Database,
 ) -> None:

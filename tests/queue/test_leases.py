@@ -33,6 +33,7 @@ async def claim(db: Database, table: WorkTable, limit: int, now: int) -> list[st
     return [row[table.key] for row in await db.write(leases.claim_due, table, limit, now)]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_due_is_claimed_in_its_order_and_once(db: Database, table: WorkTable) -> None:
     assert await claim(db, table, 10, START - 1) == []
     assert await claim(db, table, 1, START + 1) == ["a"]
@@ -47,6 +48,7 @@ async def test_a_claim_that_nobody_renews_ends_with_its_lease(db: Database, tabl
     assert await claim(db, table, 10, START + LEASE + SECOND) == ["a"]
 
 
+@pytest.mark.sqlite_alone
 async def test_work_that_is_done_is_removed_by_one_alone(db: Database, table: WorkTable) -> None:
     assert await db.write(leases.remove, table, "a")
     assert not await db.write(leases.remove, table, "a")

@@ -87,6 +87,7 @@ async def subscription(db: Database) -> AsyncIterator[Any]:
     subscription.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_an_outcome_is_tried_until_it_is_written_and_lies_in_the_journal_meanwhile(
     resources: Resources, journal: Journal, message: Message, subscription: Any
 ) -> None:
@@ -104,6 +105,7 @@ async def test_an_outcome_is_tried_until_it_is_written_and_lies_in_the_journal_m
     assert (await resources.db.read(find_delivery, tried.delivery.id)).state == DONE
 
 
+@pytest.mark.sqlite_alone
 async def test_a_stop_leaves_the_outcome_to_the_next_run(
     resources: Resources, journal: Journal, message: Message
 ) -> None:
@@ -130,6 +132,7 @@ def is_kept(journal: Journal, tried: TriedDelivery) -> bool:
     return any(tried.delivery.id.encode() in record for record in journal.read())
 
 
+@pytest.mark.sqlite_alone
 async def test_what_cannot_be_written_stays_for_the_run_after_the_next(
     resources: Resources, journal: Journal, message: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +158,7 @@ async def test_what_cannot_be_written_stays_for_the_run_after_the_next(
     assert (await resources.db.read(find_delivery, second.delivery.id)).state == DONE
 
 
+@pytest.mark.sqlite_alone
 async def test_what_never_left_the_house_is_not_kept(
     resources: Resources, journal: Journal, message: Message
 ) -> None:
@@ -167,6 +171,7 @@ async def test_what_never_left_the_house_is_not_kept(
     assert journal.read() == []
 
 
+@pytest.mark.sqlite_alone
 async def test_an_outcome_counts_once_and_says_what_becomes_of_the_delivery(
     db: Database, message: Message
 ) -> None:
@@ -180,6 +185,7 @@ async def test_an_outcome_counts_once_and_says_what_becomes_of_the_delivery(
         assert await db.read(find_delivery, delivery.id) == after
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("code", [451, 550])
 async def test_a_failure_that_comes_late_leaves_the_attempt_alone_that_is_under_way(
     db: Database, message: Message, code: int
@@ -192,6 +198,7 @@ async def test_a_failure_that_comes_late_leaves_the_attempt_alone_that_is_under_
     assert await db.write(outcomes.record, TriedDelivery(second, answer())) == DONE
 
 
+@pytest.mark.sqlite_alone
 async def test_a_success_that_comes_late_counts_although_another_attempt_is_under_way(
     db: Database, message: Message
 ) -> None:
@@ -202,6 +209,7 @@ async def test_a_success_that_comes_late_counts_although_another_attempt_is_unde
     assert (await db.read(find_delivery, second.id)).state == DONE
 
 
+@pytest.mark.sqlite_alone
 async def test_the_other_side_may_ask_for_a_longer_wait(db: Database, message: Message) -> None:
     delivery = await claimed(db, message)
     asked = answer(451, retry_after_seconds=3600)

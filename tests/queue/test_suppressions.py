@@ -15,12 +15,14 @@ async def owners(db: Database) -> list[str]:
     return [(await db.write(accounts.add, name, "free", START)).id for name in ("mine", "theirs")]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_keeps_its_first_reason(db: Database, owners: list[str]) -> None:
     first = await db.write(suppressions.add, owners[0], "bob@x.example", BOUNCE, START)
     again = await db.write(suppressions.add, owners[0], "bob@x.example", COMPLAINT, START + 1)
     assert first == again == Suppression("bob@x.example", BOUNCE, START)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_suppressed_address_is_found_for_its_account_alone(db: Database, owners: list[str]) -> None:
     mine, theirs = owners
     await db.write(suppressions.add, mine, "bob@x.example", COMPLAINT, START)
@@ -29,6 +31,7 @@ async def test_a_suppressed_address_is_found_for_its_account_alone(db: Database,
     assert await db.read(suppressions.find_all, []) == {}
 
 
+@pytest.mark.sqlite_alone
 async def test_the_list_is_newest_first_with_the_total_of_the_account(
     db: Database, owners: list[str]
 ) -> None:
@@ -39,6 +42,7 @@ async def test_the_list_is_newest_first_with_the_total_of_the_account(
     assert ([each.address for each in page], total) == (["b@x.example", "a@x.example"], 3)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_is_taken_off_by_its_account_alone(db: Database, owners: list[str]) -> None:
     await db.write(suppressions.add, owners[0], "bob@x.example", MANUAL, START)
     with pytest.raises(NotFound):

@@ -61,6 +61,7 @@ async def working(
         await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.sqlite_alone
 async def test_no_more_run_at_once_than_there_is_room_and_all_are_done(resources: Resources) -> None:
     shelf, done, release = Shelf(list(range(7))), list[int](), asyncio.Event()
 
@@ -79,6 +80,7 @@ async def test_no_more_run_at_once_than_there_is_room_and_all_are_done(resources
     assert all(len(running) + limit == 3 for running, limit in shelf.asked)
 
 
+@pytest.mark.sqlite_alone
 async def test_work_that_fails_and_a_claim_that_fails_end_nothing(resources: Resources) -> None:
     shelf, done = Shelf([1, 2, 3], faults=1), list[int]()
 
@@ -91,6 +93,7 @@ async def test_work_that_fails_and_a_claim_that_fails_end_nothing(resources: Res
         await until(lambda: sorted(done) == [1, 3])
 
 
+@pytest.mark.sqlite_alone
 async def test_a_bell_wakes_the_loop_and_a_stop_ends_the_work_under_way(resources: Resources) -> None:
     shelf, started, ended = Shelf([]), list[int](), list[int]()
 

@@ -59,6 +59,7 @@ def mail(text: str = "Hello", **fields: str) -> bytes:
     return letter(text, date="Mon, 16 Nov 2026 10:00:00 +0000", **given | fields)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_is_stored_as_it_was_composed_and_without_bcc(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     raw = mail("Hello\r\n> quoted", cc="carol@example.com", bcc="dave@example.com", x_mailer="Program 1")
@@ -83,6 +84,7 @@ async def test_an_email_is_stored_as_it_was_composed_and_without_bcc(server: Ser
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_client_sends_in_the_name_of_an_alias_until_it_is_deleted(server: Server) -> None:
     inbox_id, alias = await server.new_inbox("agent"), "billing@postroom.localhost"
     raw = mail(**{"from": f"Billing <{alias}>"})
@@ -105,6 +107,7 @@ async def test_a_mail_client_sends_in_the_name_of_an_alias_until_it_is_deleted(s
     assert (await send(server, again, "bob@example.com", sender=alias))[0] == 550
 
 
+@pytest.mark.sqlite_alone
 async def test_a_program_that_tries_again_sends_once(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     first = await send(server, mail(), "bob@example.com")
@@ -115,6 +118,7 @@ async def test_a_program_that_tries_again_sends_once(server: Server) -> None:
     assert words.startswith("5.7.1 idempotency_key_reused: ")
 
 
+@pytest.mark.sqlite_alone
 async def test_an_answer_joins_the_thread_that_it_names(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.deliver(letter("Question", message_id="<q@x>", subject="Topic"), "agent")
@@ -123,6 +127,7 @@ async def test_an_answer_joins_the_thread_that_it_names(server: Server) -> None:
     assert (thread["subject"], thread["messageCount"], thread["isRead"]) == ("Topic", 2, True)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_rule_refuses_is_refused_here_in_its_words(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.api.post("/v1/suppressions", json={"address": "bob@example.com"})
@@ -138,6 +143,7 @@ async def test_what_a_rule_refuses_is_refused_here_in_its_words(server: Server) 
     assert await sent(server, inbox_id) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_what_needs_approval_is_held_and_said_so(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     asked = {"name": "drafter", "permissions": ["read", "draft"]}

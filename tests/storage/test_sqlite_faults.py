@@ -90,7 +90,7 @@ async def test_a_database_that_was_lost_beside_large_mails_is_no_new_server(
     if is_there:
         (tmp_path / "postroom.db").touch()
     config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
-    with pytest.raises(StorageError, match="data of a server is beside it"):
+    with pytest.raises(StorageError, match="the folder has data of a server"):
         await open_database(config, START)
     assert LocalBlobs(tmp_path / "blobs").get(name) == b"a large mail"
 
@@ -100,7 +100,7 @@ async def test_a_journal_beside_a_lost_database_is_no_new_server_either(tmp_path
     segment.parent.mkdir(parents=True)
     segment.write_bytes(b"a mail that has its 250")
     config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
-    with pytest.raises(StorageError, match="data of a server is beside it"):
+    with pytest.raises(StorageError, match="the folder has data of a server"):
         await open_database(config, START)
 
 
@@ -114,7 +114,7 @@ async def test_anything_that_only_a_server_leaves_tells_a_lost_database_from_a_n
     if is_there:
         (tmp_path / "postroom.db").touch()
     for may_create in (True, False):
-        with pytest.raises(StorageError, match="data of a server is beside it"):
+        with pytest.raises(StorageError, match="the folder has data of a server"):
             await open_database(
                 configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)}), START, may_create=may_create
             )

@@ -101,6 +101,7 @@ async def restored(server: Server, path: Path, folder: Path, clock: FakeClock) -
                 yield Server(postroom.resources, api, server.token, clock, postroom.smtp_port)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_server_comes_out_of_its_backup_as_it_was(
     server: Server, tmp_path: Path, clock: FakeClock
 ) -> None:

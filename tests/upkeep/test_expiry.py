@@ -1,5 +1,7 @@
 """What expires, and when: rows past their lifetime go, younger ones stay."""
 
+import pytest
+
 from postroom.clock import DAY
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import expiry
@@ -340,6 +342,7 @@ def test_every_table_that_expires_is_tried() -> None:
     assert {table for table, *_ in expiry.EXPIRING} == {*ROWS, "inbox_creations"}
 
 
+@pytest.mark.sqlite_alone
 async def test_a_step_removes_the_oldest_rows_first_and_no_more_than_it_may(db: Database) -> None:
     for number in range(5):
         await db.write(add, "handovers", f"hash {number}", number, number)
