@@ -62,7 +62,7 @@ docs: .tools/docs/.complete docs/images/tour-light.svg  ## Build the documentati
 	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --quiet --strict
 
 docs/images/tour-light.svg:
-	@$(MAKE) --no-print-directory tour >/dev/null || echo "postroom docs: the site has no tour, because chromium cannot run here" >&2
+	@$(MAKE) --no-print-directory tour >/dev/null 2>&1 || echo "postroom docs: the site has no tour: make tour says why" >&2
 
 release: $(VENV)/.server  ## Build wheels, archives, bill of materials and checksums into dist, the same bytes twice
 	@$(BIN)/python -m tools.release
