@@ -57,7 +57,7 @@ NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
 
 class Narrowing(Struct, frozen=True):
-    """How an address restricts any key used there; it never adds anything."""
+    """The restriction that an address puts on any key used there. It never adds anything."""
 
     inbox_id: str | None = None
     is_readonly: bool = False
@@ -82,7 +82,7 @@ _narrowing: ContextVar[Narrowing] = ContextVar("narrowing")
 
 
 def narrowing_of(path: str) -> Narrowing | None:
-    """None: no address of MCP."""
+    """Return the restriction of the address, or None if it is no address of MCP."""
     if path == PATH:
         return Narrowing()
     if path == READONLY_PATH:
@@ -92,7 +92,7 @@ def narrowing_of(path: str) -> Narrowing | None:
 
 
 class McpDoor:
-    """Stateless: each request has its key, and any node can answer it."""
+    """Answers MCP over HTTP. Stateless: each request has its key, and any node can answer it."""
 
     def __init__(self, app: ASGIApp, resources: Resources) -> None:
         self._app = app
@@ -104,7 +104,7 @@ class McpDoor:
         self._loading = asyncio.Lock()
 
     async def answer(self, request: Request, caller: Caller, more: str) -> Response:
-        """`caller` is restricted by the address; `more` is an extra line for its agent."""
+        """Answer a request. `caller` is restricted by the address; `more` is an extra line for its agent."""
         require_post(request)
         require_known_host(request, self._config)
         require_known_origin(request, self._config)
@@ -163,7 +163,7 @@ def build(app: ASGIApp, config: Config, names: tuple[str, ...], more: str, is_te
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:
-    """Passes the restriction of the address on; no request from outside can set it."""
+    """Return the app with the restriction of the address in its scope, which no request can set."""
 
     async def pass_on(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await app({**scope, NARROWING: _narrowing.get()}, receive, send)
@@ -194,7 +194,7 @@ class Inside(Struct, frozen=True):
 
 
 def require_post(request: Request) -> None:
-    """There is no stream to GET and no session to DELETE (MCP, Streamable HTTP)."""
+    """Refuse all but POST: there is no stream to GET and no session to DELETE (MCP, Streamable HTTP)."""
     if request.method != "POST":
         raise MethodNotAllowed(
             f"{request.scope['path']} accepts POST, not {request.method[:20]}.", allow=["POST"]
@@ -210,7 +210,7 @@ async def require_readable(body: bytes) -> None:
 
 
 def require_few_parts(body: bytes) -> None:
-    """The library parses it in the event loop: long texts and files cost little there, many values much.
+    """Refuse a body with many values: the library parses it in the event loop, where these take long.
 
     It also decodes texts that look like JSON, so separators in texts count too.
     """
@@ -223,7 +223,7 @@ def require_few_parts(body: bytes) -> None:
 
 
 def require_known_host(request: Request, config: Config) -> None:
-    """Refuses a name that is not ours: a page may have let its own name lead here (DNS rebinding)."""
+    """Refuse an unknown Host: a page may have pointed its name to this server (DNS rebinding)."""
     host = request.headers.get("host", "")
     written = HOST.fullmatch(host.lower())
     name = written["name"].strip("[]") if written is not None else ""
@@ -236,7 +236,7 @@ def require_known_host(request: Request, config: Config) -> None:
 
 
 def is_address(name: str) -> bool:
-    """Only names can be rebound."""
+    """Return whether this is an IP address: only names can be rebound."""
     try:
         return bool(ip_address(name))
     except ValueError:
@@ -244,7 +244,7 @@ def is_address(name: str) -> bool:
 
 
 def require_known_origin(request: Request, config: Config) -> None:
-    """Refuses pages of unknown sites (MCP, Streamable HTTP, Security Warning)."""
+    """Refuse requests from pages of unknown sites (MCP, Streamable HTTP, Security Warning)."""
     origin = request.headers.get("origin")
     parts = urlsplit(config.base_url)
     hosts = {parts.netloc}
@@ -253,11 +253,13 @@ def require_known_origin(request: Request, config: Config) -> None:
         hosts |= {f"{name}{port}" for name in ("127.0.0.1", "[::1]", "localhost")}
     own = {f"{parts.scheme}://{host}" for host in hosts}
     if origin is not None and origin not in own and not cors.is_trusted(config, origin):
-        raise Forbidden("This request comes from a page of another site.")
+        raise Forbidden(
+            "This request comes from a page of another site. Add that site to POSTROOM_CORS_ORIGINS."
+        )
 
 
 async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Response:
-    """A transport for this one request: nothing keeps running after it."""
+    """Answer by a transport for this one request: nothing keeps running after it."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     server.streamable_http_app(
@@ -274,12 +276,12 @@ async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Res
 
 
 def trimmed(scope: AsgiScope) -> AsgiScope:
-    """Spaces around the value of a field do not belong to it (RFC 9110 section 5.5)."""
+    """Return the scope without spaces around the values of headers (RFC 9110, section 5.5)."""
     return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
 
 
 def replay(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """Receives the body once, and then waits for ever."""
+    """Return a `receive` that gives the body once, and then waits forever."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
@@ -309,7 +311,7 @@ class CollectedAnswer:
 
 
 async def unless_disconnected(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
-    """Cancels the work when the client disconnects, for example a tool that waits for mail."""
+    """Do the work, but cancel it when the client disconnects: a tool may wait for an email."""
     answering = asyncio.ensure_future(work())
     leaving = asyncio.ensure_future(request.receive())
     try:

@@ -1,4 +1,4 @@
-"""Makes a command of a function: adds the shared options and its context, turns errors into exit codes."""
+"""Make a command of a function: add the shared options and its context, turn errors into exit codes."""
 
 import copy
 import functools
@@ -62,7 +62,7 @@ def in_order(app: typer.Typer, arguments: list[str]) -> list[str]:
 
 
 def narrowed(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
-    """With only the called command: building all hundred takes longer than most calls."""
+    """Return the program with only the called command: building all hundred takes longer than most calls."""
     name = arguments[0] if arguments else ""
     groups = [group for group in app.registered_groups if group.name == name]
     commands = [command for command in app.registered_commands if command.name == name]
@@ -100,7 +100,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def register(
     app: typer.Typer, name: str, handler: Callable[..., None], own: Sequence[inspect.Parameter]
 ) -> None:
-    """Under its name, with its own parameters and the shared ones."""
+    """Add the handler as a command of this name, with its parameters and the shared ones."""
 
     @functools.wraps(handler)
     def run(**values: Any) -> None:

@@ -23,7 +23,7 @@ LONGEST_WAIT_SECONDS = 5
 
 
 class CommandContext:
-    """Made for one command; its parts are made on first use."""
+    """The settings, the client and the output of one command. Its parts are made on first use."""
 
     def __init__(self, flags: "Flags", *, as_json: bool | None) -> None:
         self.wants_json = as_json is True
@@ -74,14 +74,14 @@ class CommandContext:
         return self.find_inbox_id(given)
 
     def find_inbox_id(self, given: str) -> str:
-        """An inbox by its id, its address, the name before the @, or the name that From shows."""
+        """Return the id of an inbox given by id, address, name before the @, or the name in From."""
         return names.find(self.ask, "inbox_id", given)
 
     def ask(self, work: "Call[T] | Steps[T]") -> T:
         return self.carry_out(work, None)[1]
 
     def show(self, work: "Call[T] | Steps[T]", human: Callable[[T], None]) -> T:
-        """Runs the work and shows its result: the server's own JSON, or `human`."""
+        """Run the work and show its result: the server's JSON, or what `human` prints."""
         raw, result = self.carry_out(work, None)
         self.show_result(raw, result, human)
         return result
@@ -108,7 +108,7 @@ class CommandContext:
             raw, result = self.carry_out(call, on_progress)
 
     def done(self, record: dict[str, object], sentence: str) -> None:
-        """For a call whose answer has no body."""
+        """Show that a call has worked whose answer has no body."""
         if self.is_json:
             output.print_json(output.encode(record))
         else:
@@ -125,7 +125,7 @@ class CommandContext:
 
 
 def patience() -> "Patience":
-    """A person waits: only one retry and a short rate limit."""
+    """Return how long calls try: a person waits, so once more, and through short rate limits only."""
     from postroom_client.transport.exchange import Patience
 
     return Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""The doctor's checks: each returns pass, warn or fail, with the next step."""
+"""Check what the doctor looks at: each check returns pass, warn or fail, with the next step."""
 
 import os
 import re
@@ -55,7 +55,7 @@ Check = Callable[[Client, Settings], Finding]
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Stops asking the server once it does not answer; asks for the account's data only with a valid key."""
+    """Yield each finding. Leave out checks that need the server or a valid key if that is missing."""
     yield check_profile_file()
     patience = Patience(attempts=2, longest_wait_seconds=2)
     with Client(settings.api_key or "missing", settings.base_url, patience=patience) as client:
@@ -136,12 +136,12 @@ def check_storage(client: Client, settings: Settings) -> Finding:
 
 
 def check_certificates(client: Client, settings: Settings) -> Finding:
-    """Whether the server gets the certificates that it orders; the reasons are on a page for operators."""
+    """Check that the server gets the certificates that it orders. A page for operators shows the reasons."""
     return _check_warnings(client, "certificates", True, "No order of a certificate fails.")
 
 
 def check_services(client: Client, settings: Settings) -> Finding:
-    """Whether the services that the server asks about email answer: clamd, rspamd, spamd, DNS lists."""
+    """Check that the services answer that judge email: clamd, rspamd, spamd, DNS lists."""
     return _check_warnings(client, "services", False, "What the server asks about email answers.")
 
 
@@ -167,7 +167,7 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 def check_search(client: Client, settings: Settings) -> Finding:
-    """Mail not indexed yet is not found; everything else works meanwhile."""
+    """Check that all email is indexed. Searches do not find the rest; everything else works meanwhile."""
     try:
         progress = msgspec.json.decode(_get(client, "/ready").content, type=Ready).search
     except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
@@ -182,7 +182,7 @@ def check_search(client: Client, settings: Settings) -> Finding:
 
 
 def check_dns(client: Client, settings: Settings) -> Finding:
-    """For every domain, except one that only works on a single machine."""
+    """Check the records of every domain, except one that only works on a single machine."""
     if client.me().scope != "account":
         return Finding(DNS, "pass", "Not visible to this key.")
     domains = [each for each in client.list_domains(limit=100).data if not is_at_home(each)]
@@ -208,7 +208,7 @@ def is_at_home(domain: Domain) -> bool:
 
 
 def check_ways(client: Client, settings: Settings) -> Finding:
-    """External mailboxes and services that post, as created by `postroom connect`."""
+    """Check external mailboxes and mail services, as created by `postroom connect`."""
     if client.me().scope == "inbox":
         return Finding(WAYS, "pass", "Not visible to this key.")
     found = list_ways(client)
@@ -227,7 +227,7 @@ def check_ways(client: Client, settings: Settings) -> Finding:
 
 
 def check_people(client: Client, settings: Settings) -> Finding:
-    """Users from earlier versions may have the address of an inbox, where agents read."""
+    """Check that no user has the address of an inbox, where agents read: earlier versions allowed it."""
     me = client.me()
     if me.scope != "account" or "manage" not in me.permissions:
         return Finding(PEOPLE, "pass", "Not visible to this key.")
@@ -244,7 +244,7 @@ def check_people(client: Client, settings: Settings) -> Finding:
 
 
 def list_ways(client: Client) -> list[Connection]:
-    """All of them, page by page."""
+    """Return all connections, page by page."""
     found: list[Connection] = []
     while True:
         page = client.list_connections(limit=LONGEST_PAGE, offset=len(found))
@@ -254,7 +254,7 @@ def list_ways(client: Client) -> list[Connection]:
 
 
 def in_short(names: list[str], between: str) -> str:
-    """The first few, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     more = len(names) - NAMED
     return between.join(names[:NAMED]) + (f"{between}and {more} more" if more > 0 else "")
 
@@ -278,7 +278,7 @@ def check_queue(client: Client, settings: Settings) -> Finding:
 
 
 def check_incoming(client: Client, settings: Settings) -> Finding:
-    """Accepted email that is in no inbox, and email delivered although a reader failed."""
+    """Check that all accepted email is in its inboxes, and that no reader failed."""
     text = _get(client, "/metrics").content.decode(errors="replace")
     aside = _gauge(client, "postroom_journal_set_aside")
     damaged = _gauge(client, "postroom_journal_damaged")
@@ -347,13 +347,13 @@ def check_port(door: App, host: str, port: int) -> Finding:
 
 
 def set_port(door: App) -> int | None:
-    """The first one, only if set in this machine's environment."""
+    """Return the first port of the setting, or None if this machine's environment has none."""
     setting = os.environ.get(door.setting, "").partition(",")[0].strip().rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None
 
 
 def smtp_port(host: str) -> int:
-    """On this machine from the server's setting; elsewhere the public port."""
+    """Return the SMTP port: on this machine that of the server's setting, elsewhere the public one."""
     if host not in LOCAL_HOSTS:
         return PUBLIC_SMTP_PORT
     port = set_port(SMTP)
@@ -371,7 +371,7 @@ def _get(client: Client, target: str) -> Reply:
 
 
 def _gauge(client: Client, name: str) -> float | None:
-    """A number of the server's metrics (Prometheus text format)."""
+    """Return a number of the server's metrics (Prometheus text format), or None."""
     text = _get(client, "/metrics").content.decode(errors="replace")
     found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
     try:

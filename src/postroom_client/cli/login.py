@@ -113,7 +113,7 @@ def open_pages(context: CommandContext) -> None:
 
 
 def _require_name(name: str) -> str:
-    """It becomes part of file names."""
+    """Return the name of the profile, which must be usable in file names."""
     if not NAME.fullmatch(name):
         raise typer.BadParameter(
             "a profile's name has at most 64 letters, digits, dots, dashes and underscores"

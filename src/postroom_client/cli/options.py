@@ -1,4 +1,4 @@
-"""Turns parameters of an operation into arguments and options, and given values into arguments of a call."""
+"""Turn parameters of an operation into arguments and options, and their values into arguments of a call."""
 
 import inspect
 import json
@@ -30,7 +30,7 @@ INBOX = "The inbox: id, address or name."
 
 
 def argument(parameter: Parameter) -> inspect.Parameter:
-    """A required positional argument."""
+    """Return the parameter as a required positional argument."""
     noun = NOUNS.get(parameter.name)
     told = parameter.help if noun is None else f"The {noun.word}: its id or name."
     told = INBOX if parameter.name == "inbox_id" else told
@@ -40,7 +40,7 @@ def argument(parameter: Parameter) -> inspect.Parameter:
 
 
 def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
-    """`names` renames some options."""
+    """Return the parameter as an option; `names` renames some."""
     if parameter.name in KNOWN:
         return _made(parameter.name, KNOWN[parameter.name], parameter.default)
     if parameter.name == "inbox_id" and parameter.is_required:
@@ -68,7 +68,7 @@ def _made(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 def flag_of(parameter: Parameter, names: Mapping[str, str]) -> str:
-    """A list is given item by item, and a flag that is on by default gets its negation."""
+    """Return the name of the option: singular for a list, negated for a flag that is on by default."""
     name = names.get(parameter.name, "")
     if parameter.name == "when":
         name = parameter.part_of
@@ -108,7 +108,7 @@ def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
 
 
 def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
-    """The description from the interface, with fields renamed to options."""
+    """Return the API's description, with fields renamed to options."""
 
     def as_flag(found: re.Match[str]) -> str:
         name = re.sub(r"([A-Z])", r"_\1", found[0]).lower()
@@ -125,7 +125,7 @@ def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
 
 
 def given(parameters: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call: missing ones are left out, so that the interface's defaults apply."""
+    """Return the arguments of the call, without those not given: the API's defaults apply."""
     found: dict[str, Any] = {}
     for each in parameters:
         if _is_given(each, values):
@@ -162,7 +162,7 @@ def _read(parameter: Parameter, value: Any) -> Any:
 
 
 def read_file(value: str) -> Path | dict[str, Any]:
-    """A file here, the id of an upload, or MESSAGE_ID/FILENAME."""
+    """Return the file: a path here, the id of an upload, or MESSAGE_ID/FILENAME."""
     if Path(value).is_file():
         return Path(value)
     if UPLOAD.fullmatch(value):
@@ -173,7 +173,7 @@ def read_file(value: str) -> Path | dict[str, Any]:
 
 
 def read_text(value: str) -> str:
-    """`-` is stdin, `@FILE` a file, and `@@` an @ that starts the text itself."""
+    """Return the text: `-` is stdin, `@FILE` a file, and `@@` an @ that starts the text itself."""
     try:
         if value == "-":
             return sys.stdin.read()
@@ -203,7 +203,7 @@ def read_object(name: str, value: str, kind: type[Any] = dict) -> Any:
 
 
 def read_pairs(name: str, given: list[str], mark: str) -> dict[str, str]:
-    """`NAME:VALUE` or `NAME=VALUE`, each once."""
+    """Return the pairs given as `NAME:VALUE` or `NAME=VALUE`, each name once."""
     pairs = [
         (name.strip(), value.strip())
         for name, found, value in (each.partition(mark) for each in given)

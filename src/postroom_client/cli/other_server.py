@@ -1,4 +1,4 @@
-"""When the server of the profile in use is gone: another profile whose server runs, after asking."""
+"""Offer another profile whose server runs, when the server of the profile in use is gone."""
 
 from typing import TYPE_CHECKING
 

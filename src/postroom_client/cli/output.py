@@ -1,4 +1,4 @@
-"""The two kinds of output: tables for people, JSON for programs. Data goes to stdout, all else to stderr."""
+"""Print tables for people and JSON for programs. Data goes to stdout, all else to stderr."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def note(text: str) -> None:
 
 
 def print_json(raw: bytes | str) -> None:
-    """One line for programs; indented, and safe to look at, on a terminal."""
+    """Print JSON: one line for programs; indented and escaped on a terminal."""
     import msgspec
 
     text = raw if isinstance(raw, str) else raw.decode()
@@ -87,12 +87,12 @@ def print_human(*parts: "RenderableType") -> None:
 
 
 def print_text(text: str) -> None:
-    """Free text, escaped and never wrapped, so that it can be copied whole."""
+    """Print free text, escaped and never wrapped, so that it can be copied whole."""
     print(many_lines(text), flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
-    """Cells are escaped here, so no caller can forget it."""
+    """Return a table. It escapes every cell, so no caller can forget it."""
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -119,7 +119,7 @@ def _longest(rows: Sequence[Row], at: int) -> int:
 
 
 def colour(column: str, cell: str) -> str:
-    """Only for our own words. Rich omits colours if NO_COLOR is set or there is no terminal."""
+    """Return the colour of a state. Rich omits colours if NO_COLOR is set or there is no terminal."""
     return COLOURS.get(cell, "") if column in COLOURED_COLUMNS else ""
 
 
@@ -136,7 +136,7 @@ def record(pairs: Iterable[tuple[str, str]]) -> "Table":
 
 
 def print_table(columns: Columns, items: Iterable[Any]) -> None:
-    """Shows a row for each item, without the columns that are empty in all of them."""
+    """Print a row for each item, without the columns that are empty in all of them."""
     titled = [_titled(each) for each in columns]
     rows = [tuple(cell(item, path) for _, path in titled) for item in items]
     titles = [title.upper() for title, _ in titled]
@@ -158,7 +158,7 @@ def _width(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> 
 
 
 def print_fields(fields: Columns, item: Any) -> None:
-    """Only those that are not empty."""
+    """Print the fields of an item that are not empty."""
     pairs = [(title, cell(item, path)) for title, path in map(_titled, fields)]
     print_human(record([(title, value) for title, value in pairs if value]))
 
@@ -219,7 +219,7 @@ def size(count: int) -> str:
 
 @contextmanager
 def progress(title: str) -> "Iterator[OnProgress | None]":
-    """A bar on stderr while a person watches; nothing otherwise."""
+    """Show a progress bar on stderr if it is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -237,7 +237,7 @@ def progress(title: str) -> "Iterator[OnProgress | None]":
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Asks a person; a program must have said yes."""
+    """Ask a person to confirm. A program must pass --yes."""
     import typer
 
     if yes:

@@ -1,4 +1,4 @@
-"""Makes untrusted text harmless for a terminal: control and direction characters are escaped."""
+"""Escape control and direction characters, which make untrusted text harmful in a terminal."""
 
 import re
 
@@ -9,17 +9,17 @@ _LINE_END = re.compile("\r\n|\r|\n")
 
 
 def one_line(text: str) -> str:
-    """For a field: nothing in it can end the line."""
+    """Return the text for a field: nothing in it can end the line."""
     return _UNSAFE.sub(_escape, text)
 
 
 def many_lines(text: str) -> str:
-    """For a body: line ends and tabs stay."""
+    """Return the text for a body: line ends and tabs stay."""
     return "\n".join("\t".join(map(one_line, line.split("\t"))) for line in _LINE_END.split(text))
 
 
 def json_text(text: str) -> str:
-    """The same JSON value; unsafe characters that JSON itself allows are written as \\u escapes."""
+    """Return the same JSON value, with unsafe characters that JSON allows written as \\u escapes."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

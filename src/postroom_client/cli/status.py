@@ -38,7 +38,7 @@ def survey(context: CommandContext) -> "tuple[dict[str, Any], PostroomError | No
 
 
 def bridge_state(profile: str) -> dict[str, Any]:
-    """The bridge holds its lock file while it runs."""
+    """Return whether the bridge runs and its process: it holds its lock file while it runs."""
     from postroom_client import profiles
 
     place = profiles.bridge_lock_path(profile)

@@ -1,4 +1,4 @@
-"""Descriptions and answers of tools: short schemas, answers as text too, errors in the tool's own terms."""
+"""Describe tools and their answers: short schemas, answers as text too, errors in the tool's words."""
 
 import inspect
 from collections.abc import Callable
@@ -41,7 +41,7 @@ ARGUMENT_BOUNDS = {
 
 
 class Answering(FuncMetadata):
-    """The library's metadata of a tool, but the text is one compact block, and may be all of the answer."""
+    """The library's metadata of a tool, with the text as one compact block, which may be the whole answer."""
 
     result: Any = None  # the type of what the tool returns
     is_text: bool = False
@@ -54,7 +54,7 @@ class Answering(FuncMetadata):
 
 
 class PlainTool(Tool):
-    """Reports errors in its arguments in its own words."""
+    """A tool that reports errors in its arguments in Postroom's words."""
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:
         try:
@@ -84,7 +84,7 @@ def _told(fault: Any, model: Any) -> str:
 
 
 def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
-    """From its docstring and types; unknown arguments are refused."""
+    """Return the tool that a function's docstring and types describe. It refuses unknown arguments."""
     title = function.__name__.replace("_", " ").capitalize()
     tool = Tool.from_function(function, title=title, annotations=annotations, structured_output=True)
     model = tool.fn_metadata.arg_model
@@ -94,7 +94,7 @@ def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool
 
 
 def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_text: bool) -> Tool:
-    """Calls this function, with a shorter description. `told` holds descriptions already used."""
+    """Return the tool with this function and a shorter description. `told` has descriptions already used."""
     known = tool.fn_metadata
     parameters = _said_once(_input(tool.parameters), told)
     described = None if is_text else {"type": "object"}  # the answer shows its fields
@@ -117,7 +117,7 @@ def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_t
 
 
 def _said_once(schema: Json, told: dict[str, str]) -> Json:
-    """An argument with the same meaning as in an earlier tool is described by its type alone."""
+    """Return the schema without the descriptions that an earlier tool has given to the same argument."""
     fields = schema.get("properties", {})
     is_repeated = told.get("attachments") == fields.get("attachments", {}).get("description", "")
     short = {name: _unless_told(name, field, told) for name, field in fields.items()}
@@ -136,7 +136,7 @@ def _unless_told(name: str, field: Json, told: dict[str, str]) -> Json:
 
 
 def _input(schema: Any) -> Any:
-    """Without titles, empty defaults, and bounds: an error names them, and arguments that are unknown."""
+    """Return the schema without titles, empty defaults and bounds: errors name these."""
     if isinstance(schema, list):
         return [_input(each) for each in schema]
     if not isinstance(schema, dict):
@@ -153,7 +153,7 @@ def _input(schema: Any) -> Any:
 
 
 def _without_null(schema: Json) -> Json:
-    """An optional value is not also described as null."""
+    """Return the schema of an optional value without null."""
     choices = schema.get("anyOf")
     if not isinstance(choices, list):
         return schema

@@ -1,4 +1,4 @@
-"""What the tools share: common arguments, and calls of the REST interface for the user of a tool."""
+"""Share common arguments among the tools, and call the REST API for their user."""
 
 import base64
 import binascii
@@ -58,7 +58,7 @@ Attachments = Annotated[
 
 
 class Carrier(Protocol):
-    """Makes a described call with the caller's key."""
+    """Makes calls with the caller's key."""
 
     def run(self, work: Call[T] | Steps[T]) -> Awaitable[T]: ...
 
@@ -76,7 +76,7 @@ CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
 
 
 class ApiCaller:
-    """Calls the REST interface for the user of a tool, and finds the inbox that is meant."""
+    """Calls the REST API for the user of a tool, and finds the inbox that is meant."""
 
     def __init__(self, caller_of: CallerOf) -> None:
         self._caller_of = caller_of
@@ -91,7 +91,7 @@ class ApiCaller:
             raise ToolError(in_own_words(msgspec.json.encode(error.to_json()).decode())) from None
 
     async def inbox_id(self, ctx: Ctx, asked: str) -> str:
-        """The named inbox, else the caller's default, else the only one in the key's scope."""
+        """Return the named inbox, else the caller's default, else the only one in the key's scope."""
         default = asked or self.default_inbox_id(ctx)
         if default:
             return default
@@ -102,7 +102,7 @@ class ApiCaller:
 
 
 def in_own_words(told: str) -> str:
-    """Uses the names of the tools' arguments: mailbox_name, not mailboxName."""
+    """Return the text with the names of the tools' arguments: mailbox_name, not mailboxName."""
     return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), told)
 
 

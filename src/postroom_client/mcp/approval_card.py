@@ -1,4 +1,4 @@
-"""The approval card of MCP Apps: what a held email will be, for a person. The dashboard alone decides it.
+"""Show a held email to a person, as a card of MCP Apps. The dashboard alone approves it.
 
 The page is the same for all. What it shows comes with the result of a tool, in a part that models do not get.
 """
@@ -85,7 +85,7 @@ def message_of(result: CallToolResult) -> str | None:
 
 
 def card_of(message: Message, caller: Caller) -> Json:
-    """What a recipient will see, as it is stored: cut where it is long, and then it says so."""
+    """Return what a recipient will see, as it is stored. Long texts are cut, and the card says so."""
     hold, text = message.hold, message.body_text
     recipients = [*filter(None, [message.header_to]), *message.cc[:MOST_SHOWN]]
     return {

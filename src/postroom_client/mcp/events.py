@@ -118,7 +118,7 @@ class EventSubscriptions(Extension):
         }
 
     async def _make(self, caller: Caller, params: SubscribeParams, ttl: int) -> ListedWebhook:
-        """The same subscription again gets a new end and secret, and is active again."""
+        """Create the webhook of a subscription. If it exists, give it a new end and secret, and enable it."""
         asked, delivery = params.arguments, params.delivery
         call = calls.create_webhook(
             delivery.url,
@@ -187,13 +187,13 @@ def require_possible(params: SubscribeParams) -> None:
 
 
 def granted(ttl_ms: float | None) -> int:
-    """In seconds. A subscription that should never end is granted the longest time."""
+    """Return the granted seconds. A subscription that should never end gets the longest time."""
     asked = LONGEST_SECONDS * 1000 if ttl_ms is None else ttl_ms
     return int(min(max(asked / 1000, SHORTEST_SECONDS), LONGEST_SECONDS))
 
 
 async def key_of(caller: Caller, params: UnsubscribeParams) -> str:
-    """The same for the same key, URL, event and arguments, and for nothing else."""
+    """Return the id of a subscription: the same for the same key, URL, event and arguments only."""
     me: Me = await run(caller, calls.me())
     named = [me.key_id, params.delivery.url, params.name, params.arguments.model_dump()]
     digest = hashlib.sha256(msgspec.json.encode(named, order="deterministic")).hexdigest()
@@ -201,7 +201,7 @@ async def key_of(caller: Caller, params: UnsubscribeParams) -> str:
 
 
 async def verify(caller: Caller, webhook: ListedWebhook) -> None:
-    """The server asks the endpoint; one that does not agree gets nothing."""
+    """Have the server ask the endpoint. Delete the webhook if the endpoint does not agree."""
     try:
         await caller.carrier.run(calls.test_listed_webhook(webhook.id))
     except WebhookFailed as error:

@@ -1,4 +1,4 @@
-"""Resources and prompts besides the tools: threads and texts of files by address, and two workflows."""
+"""Offer threads and texts of files as resources, and two workflows as prompts."""
 
 from mcp.server import MCPServer
 from pydantic import TypeAdapter

@@ -1,4 +1,4 @@
-"""What the hosts of agents read to connect: the address, and where the key comes from, never a key."""
+"""Write the files that agent hosts read to connect: the address and where the key is, never a key."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Results of the writing tools: whether an email leaves, waits or has ended, and what happens next.
+"""Results of the writing tools: the state of an email, and what happens next.
 
 Without slots: the MCP library takes a class attribute for a default, and slots are class attributes.
 """
@@ -132,7 +132,7 @@ def wait(hold: results.Hold | None) -> Wait | None:
 
 
 def next_step(status: str, hold: results.Hold | None) -> str:
-    """In words: a model that is told what happens next does not try to do it itself."""
+    """Return what happens next, in words: a model that is told does not try to do it itself."""
     if hold is not None and hold.state in ENDED:
         return ENDED[hold.state]
     if status in FATES:

@@ -183,7 +183,7 @@ class FileText:
 
 
 def made(kind: type[T], found: Any, **others: Any) -> T:
-    """Fields not given are taken from the field of the same name."""
+    """Return a result of this kind. Fields not given come from the item's field of the same name."""
     names = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
     return kind(**others, **{name: getattr(found, name) for name in names})
 
@@ -259,7 +259,7 @@ def file_text(message_id: str, found: results.AttachmentText, offset: int) -> Fi
 
 
 def piece(text: str, offset: int) -> tuple[str, int | None]:
-    """As much as fits into an answer from `offset` on, and where it continues."""
+    """Return the piece from `offset` that fits into an answer, and the offset of the next one or None."""
     end = offset + BODY_LIMIT_CHARACTERS
     return (text[offset:end], end) if end < len(text) else (text[offset:], None)
 
@@ -286,7 +286,7 @@ def mail(message: results.Message, delimiters: Delimiters) -> Mail:
 
 
 def letter(message: results.Message) -> str:
-    """An email as text: sender, recipients, subject, files and body."""
+    """Return an email as text: sender, recipients, subject, files and body."""
     lines = [f"From: {message.from_addr}", f"To: {message.header_to}"]
     lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []
     lines += [f"Subject: {message.subject}"]

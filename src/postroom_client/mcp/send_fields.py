@@ -1,4 +1,4 @@
-"""The fields of a send as arguments of tools: a tool takes all that it does not set itself."""
+"""Make the fields of a send arguments of tools: a tool takes all that it does not set itself."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ INVITATION = "calendar is an invitation: summary, start, end, location."
 
 
 def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
-    """Gives a tool the fields of an operation, except those that it sets: the rare ones as `options`."""
+    """Give a tool the fields of an operation that it does not set, the rare ones as `options`."""
 
     def extend(tool: F) -> F:
         known = inspect.signature(tool, eval_str=True)
@@ -111,7 +111,7 @@ def _kind(parameter: Parameter) -> tuple[Any, Any]:
 
 
 def given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The non-empty values, with files read."""
+    """Return the non-empty values, with files read."""
     whole = {**(fields.get(OPTIONS) or {}), **fields}
     found = {name: value for name, value in whole.items() if value not in EMPTY and name != OPTIONS}
     if "template_fields" in found:

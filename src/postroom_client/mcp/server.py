@@ -45,7 +45,7 @@ LONGEST_PAUSE_SECONDS = 5  # an agent should rather be told of a long wait than 
 def _hints(
     *, reads: bool = False, ends: bool = False, again: bool = False, is_mail: bool = False
 ) -> ToolAnnotations:
-    """`again`: doing it twice does no more than once, as is plain of what only reads."""
+    """Return the hints of a tool. `again`: doing it twice does no more than once."""
     return ToolAnnotations(
         read_only_hint=reads,
         destructive_hint=ends,
@@ -127,7 +127,7 @@ def offered(
 
 
 class PostroomServer(MCPServer):
-    """Tells that a prompt is unknown, or its arguments are wrong, as an error in the parameters."""
+    """A server that reports an unknown prompt, or its wrong arguments, as an error in the parameters."""
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Ctx | None = None
@@ -151,7 +151,7 @@ def build(
     is_text: bool = False,
     has_events: bool = False,
 ) -> MCPServer:
-    """`caller_of` returns the caller of each request; `names` are the tools to offer.
+    """Return a server. `caller_of` returns the caller of each request; `names` are the tools to offer.
 
     `more` is an additional line of instructions. `is_text`: answers as text, for clients that read only that.
     """
@@ -197,7 +197,7 @@ def _nobody(ctx: object) -> Caller:
 
 
 async def serve_stdio(settings: Settings, *, is_text: bool = False, sets: str = MAIL) -> None:
-    """Runs until stdin ends."""
+    """Serve MCP until stdin ends."""
     patience = Patience(attempts=2, longest_wait_seconds=LONGEST_PAUSE_SECONDS)
     async with AsyncClient(settings.api_key, settings.base_url, patience=patience) as client:
         caller = Caller(client, settings.inbox_id, settings.base_url)
@@ -207,7 +207,7 @@ async def serve_stdio(settings: Settings, *, is_text: bool = False, sets: str = 
 
 
 async def offered_to(client: AsyncClient, sets: str) -> tuple[tuple[str, ...], str]:
-    """The tools and an additional line. If the server is unreachable, all of the sets: each says so."""
+    """Return the tools and an extra line: all tools of the sets if the server is unreachable."""
     try:
         me = await client.run(calls.me())
     except PostroomError:

@@ -83,12 +83,12 @@ class HeldSends(Extension):
         return {"resultType": "complete", **task, **more}
 
     async def _update(self, ctx: Ctx, params: TaskUpdate) -> Json:
-        """No answer of a client approves anything: a person decides on the dashboard."""
+        """Ignore what a client answers: a person decides on the dashboard."""
         await find(self._caller_of(ctx), params.task_id)
         return {"resultType": "complete"}
 
     async def _cancel(self, ctx: Ctx, params: TaskParams) -> Json:
-        """Withdraws the email, as far as the key may; what a person has decided stays decided."""
+        """Cancel the email, if the key may. What a person has decided stays decided."""
         caller = self._caller_of(ctx)
         _, hold = await find(caller, params.task_id)
         if hold.state == "held":
@@ -114,7 +114,7 @@ def opens_urls(ctx: Ctx) -> bool:
 
 
 def held_message(result: HandlerResult) -> str | None:
-    """The id of the message, if this is the result of a send that is held for a person."""
+    """Return the id of the message if this is the result of a send that is held, else None."""
     if not isinstance(result, CallToolResult) or result.is_error:
         return None
     [*texts] = (block.text for block in result.content if isinstance(block, TextContent))
@@ -144,7 +144,7 @@ def unknown() -> MCPError:
 
 
 def task_of(message: Message, hold: Hold, caller: Caller) -> Json:
-    """Without what belongs to its state alone."""
+    """Return the task without the fields of its state."""
     made = message.created_at
     told = outgoing.next_step(message.status, hold)
     if hold.state == "held":
@@ -173,7 +173,7 @@ def moment(value: Any) -> str:
 
 
 def approval_request(message: Message, caller: Caller) -> Json | None:
-    """Opens the page where a person decides, in a browser of that person."""
+    """Return the request that opens the page where a person decides, or None."""
     url = approval_url(message, caller)
     if not url:
         return None
@@ -191,7 +191,7 @@ def approval_url(message: Message, caller: Caller) -> str:
 
 
 def result_of(message: Message) -> Json:
-    """What the tool would have said, as it is now."""
+    """Return what the tool would say now."""
     status = outgoing.message_status(message)
     dumped = TypeAdapter(outgoing.MessageStatus).dump_python(status, mode="json")
     text = TextContent(type="text", text=msgspec.json.encode(dumped).decode())

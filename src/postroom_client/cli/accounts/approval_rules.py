@@ -62,7 +62,7 @@ def free(
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:
-    """The level that a rule belongs to; None: the account."""
+    """Return the level that the rules belong to, as kind and id, or None for the account."""
     given = {"inbox": inbox_id, "pod": pod_id, "key": key_id}
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) > 1:

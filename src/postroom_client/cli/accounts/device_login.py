@@ -1,4 +1,4 @@
-"""Signing in without a key: a person compares a code in a browser and approves it, and the key comes back."""
+"""Sign in without a key: a person compares a code in a browser and approves it, and the key comes back."""
 
 import time
 import webbrowser
@@ -17,7 +17,7 @@ PENDING, READY = 202, 200
 
 
 def ask(context: "CommandContext", base_url: str) -> str:
-    """The key, once somebody has approved it."""
+    """Return the key, once somebody has approved the code."""
     with httpx2.Client(base_url=base_url, timeout=30) as http:
         started = _start(http, base_url)
         output.note(f"Compare this code and allow it: {started['userCode']}")

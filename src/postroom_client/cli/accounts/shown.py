@@ -1,4 +1,4 @@
-"""How keys, pods, policies, domains, webhooks and usage are shown, if columns alone are not enough."""
+"""Show keys, pods, policies, domains, webhooks and usage, where columns alone are not enough."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,7 @@ def last_answer(delivery: "WebhookDelivery") -> str:
 
 
 def show_usage(context: CommandContext, found: "Usage") -> None:
-    """Shows days from the first one with numbers on; a period in which nothing happened is one sentence."""
+    """Show the days from the first one with numbers on, or one sentence if nothing happened."""
     counted = ("received", "sent", "failed", "bounced", "complained", "held", "blocked")
     is_busy = [any(getattr(row, name) for name in (*counted, "stored_bytes")) for row in found.data]
     is_of_days = all(row.group[:1].isdigit() for row in found.data)

@@ -1,4 +1,4 @@
-"""Checks of a new connection: it signs in, is live, receives an email and sends one."""
+"""Check a new connection: it signs in, is live, receives an email and sends one."""
 
 import secrets
 import time
@@ -19,7 +19,7 @@ OUT, BACK = "an email out", "an email in"
 def examine(
     client: Client, made: Connection, inbox_id: str | None, recipient: str | None, seconds: float
 ) -> Iterator[Finding]:
-    """One after the other, until one fails. An email to the mailbox itself tests both directions."""
+    """Yield each finding, until one fails. An email to the mailbox itself tests both directions."""
     if made.kind == "imap":
         for check in (check_sign_in, check_live):
             found = check(client, made, seconds)
@@ -78,7 +78,7 @@ def check_in(client: Client, made: Connection, seconds: float) -> Finding:
 
 
 def wait_for(look: Callable[[], T], is_done: Callable[[T], bool], seconds: float) -> T:
-    """Returns what was found last, done or not."""
+    """Look until it is done or the time is over. Return the last look either way."""
     ends_at = time.monotonic() + seconds
     while not is_done(found := look()) and time.monotonic() < ends_at:
         time.sleep(LOOK_SECONDS)

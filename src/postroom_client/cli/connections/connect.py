@@ -117,7 +117,7 @@ def oauth_fields(
     client_secret: str | None,
     refresh_token: str | None,
 ) -> dict[str, str]:
-    """Instead of a password."""
+    """Return the fields for OAuth, which replace the password."""
     known = MAILBOXES[way].token_url if way in MAILBOXES else ""
     return {
         "tokenUrl": token_url or known or ask("--token-url", "Where OAuth gives access"),
@@ -128,7 +128,7 @@ def oauth_fields(
 
 
 def ask(option: str, question: str, is_hidden: bool = False) -> str:
-    """Asks a person on a terminal; a program must give it as an option."""
+    """Ask a person on a terminal. A program must give the value as an option."""
     if not output.can_ask():
         raise typer.BadParameter("is missing", param_hint=option)
     answer: str = typer.prompt(question, hide_input=is_hidden, err=True)
@@ -136,7 +136,7 @@ def ask(option: str, question: str, is_hidden: bool = False) -> str:
 
 
 def report(context: CommandContext, finding: "Finding") -> None:
-    """Shown at once: a person waits for it."""
+    """Print a finding at once: a person waits for it."""
     if not context.is_json:
         output.note(one_line(f"{MARKS[finding.verdict]:<4}  {finding.name}: {finding.detail}"))
         if finding.next_step:

@@ -57,7 +57,7 @@ def listen(
 
 @contextmanager
 def _forwarding(url: str | None, secret: str | None) -> "Iterator[Callable[[Frame], str] | None]":
-    """A function that posts a frame to the URL, as a webhook would, and returns the result."""
+    """Yield a function that posts a frame to the URL, as a webhook would, and returns the result."""
     import httpx2
 
     if url is None:

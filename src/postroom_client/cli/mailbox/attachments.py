@@ -65,7 +65,7 @@ def upload(
 
 
 def target(to: str | None, filename: str) -> Path:
-    """A stranger chose the file's name: only its last part counts, and it stays in this folder."""
+    """Return a path in this folder: a stranger chose the name, so only its last part counts."""
     if to is None:
         return Path(one_line(Path(filename.replace("\\", "/")).name) or "attachment")
     return Path(to) / Path(filename).name if Path(to).is_dir() else Path(to)

@@ -1,4 +1,4 @@
-"""postroom contacts export, and how the result of an erasure is shown."""
+"""postroom contacts export, and the result of an erasure."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""How commands show calendar events, busy times and slots."""
+"""Show calendar events, busy times and slots."""
 
 from typing import Any
 

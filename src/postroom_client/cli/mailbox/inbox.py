@@ -29,7 +29,7 @@ def use(context: CommandContext, inbox_id: InboxArgument) -> None:
 
 
 def make_default(context: CommandContext, inbox_id: str | None) -> None:
-    """Stored only if the server and key of the command are those of the profile."""
+    """Store the default inbox, if the command used the server and key of the profile."""
     from postroom_client import profiles
 
     if not context.is_from_profile:
@@ -61,7 +61,7 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
 
 
 def use_first(context: CommandContext, inbox: "Inbox", values: "Mapping[str, Any]") -> None:
-    """The first inbox becomes the default automatically."""
+    """Make the inbox the default if it is the first."""
     if values["default"] or not context.settings.inbox_id:
         make_default(context, inbox.id)
 

@@ -46,7 +46,7 @@ def show_counts(told: "JunkExamples") -> None:
 
 
 def read_emails(place: Path) -> Iterator[bytes]:
-    """Leaves out what is too large or has no header."""
+    """Yield the emails of the folder. Leave out files that are too large or have no header."""
     files = [place] if place.is_file() else sorted(each for each in place.rglob("*") if each.is_file())
     for file in files:
         for raw in read_file(file):

@@ -74,7 +74,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
 
 
 def _verdict(message: "Message") -> str:
-    """The verdict, with its reasons."""
+    """Return the verdict with its reasons."""
     if message.direction == "outbound" or message.verdict == "":
         return ""
     if message.verdict is None:

@@ -1,4 +1,4 @@
-"""postroom approvals get, approve: what waits for a person, shown as it will leave, and the decision."""
+"""postroom approvals get, approve: show a held message as it will leave, and decide it."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,7 +69,7 @@ def approve(
 
 
 def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
-    """The hash of the content, once a person has seen and confirmed it."""
+    """Return the hash of the content, once a person has seen and confirmed it."""
     from postroom_client.calls import calls
     from postroom_client.errors import NotHeld
 
@@ -83,7 +83,7 @@ def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
 
 
 def _show_whole(context: CommandContext, message: "Message") -> None:
-    """Every part is escaped, so that no text of an email moves the cursor, hides or reorders anything."""
+    """Print every part, escaped: no text of an email moves the cursor, hides or reorders anything."""
     from postroom_client.calls import calls
 
     if message.hold is not None:
@@ -115,7 +115,7 @@ def _hold_lines(hold: "Hold") -> list[tuple[str, str]]:
 
 
 def _own_headers(raw: bytes) -> list[tuple[str, str]]:
-    """Fields that only the email itself has: what it answers, Reply-To, and those added by the sender."""
+    """Return the headers that only the source has: what it answers, Reply-To, and those of the sender."""
     from email import message_from_bytes
 
     head = message_from_bytes(raw.partition(b"\r\n\r\n")[0])
@@ -127,7 +127,7 @@ def _own_headers(raw: bytes) -> list[tuple[str, str]]:
 
 
 def _encoded_texts(raw: bytes) -> list[tuple[str, str]]:
-    """Type and text of each part that the source does not show as people read it."""
+    """Return type and text of each part that is encoded in the source."""
     from email import message_from_bytes
 
     parts = [part for part in message_from_bytes(raw).walk() if part.get_content_maintype() == "text"]

@@ -1,4 +1,4 @@
-"""How drafts and templates are shown."""
+"""Show drafts and templates."""
 
 from typing import TYPE_CHECKING
 

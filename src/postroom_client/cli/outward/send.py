@@ -1,4 +1,4 @@
-"""postroom send, postroom reply: every field of a send is an option of both."""
+"""postroom send, postroom reply: both take every field of a send as an option."""
 
 import inspect
 from collections.abc import Mapping

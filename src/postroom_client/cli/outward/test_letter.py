@@ -1,4 +1,4 @@
-"""postroom doctor --send-to: a well-formed test mail, its delivery, and its checks."""
+"""postroom doctor --send-to: send a well-formed test email, and check its delivery."""
 
 import time
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Commands that are one operation each, described by a table: how they are called and what they show."""
+"""Commands that are one operation each. A table says how they are called and what they show."""

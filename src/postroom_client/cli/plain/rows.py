@@ -1,4 +1,4 @@
-"""A row of the table of plain commands, and how one runs: ask, then show columns, fields or a sentence."""
+"""Rows of the table of plain commands. Each runs one operation and shows columns, fields or a sentence."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ class Plain:
 
 
 def add(row: Plain, app: typer.Typer) -> None:
-    """Adds the command of a row, below the group of its name."""
+    """Add the command of a row, below the group of its name."""
 
     def handler(context: CommandContext, /, **values: Any) -> None:
         run(context, row, values)
@@ -134,7 +134,7 @@ def _ask(context: CommandContext, row: Plain, call: "Call[Any]") -> Any:
 
 
 def _record(row: Plain, values: Mapping[str, Any]) -> dict[str, object]:
-    """The JSON for a call whose answer has no body."""
+    """Return the JSON to print for a call whose answer has no body."""
     named = [each.name for each in row.check_input()]
     ids = [name for name in named if name.endswith("_id")]
     record = {"id": values[ids[-1]]} if ids else {}

@@ -1,4 +1,4 @@
-"""The arguments in the example of each command's help; a test parses each like the command line."""
+"""The arguments in the example of each command's help. A test parses each like a command line."""
 
 EXAMPLES = {
     "send": "--to ann@example.com --subject Hello --body 'Hello Ann'",

@@ -62,7 +62,7 @@ def _known(word: str, names: set[str]) -> str | None:
 
 
 def spellings(word: str) -> Iterable[str]:
-    """The word itself, then its plural, its singular, and the verbs that mean the same."""
+    """Yield the word, its plural, its singular, and the verbs that mean the same."""
     yield word
     yield _PLURALS.get(word, f"{word}s")
     yield word.removesuffix("s")
@@ -80,7 +80,7 @@ def _rephrased(words: list[str]) -> list[str] | None:
 
 
 def _first_of(word: str) -> str:
-    """Return the first word of its verb, else the word."""
+    """Return the word that commands use for this verb, else the word as it is."""
     return next((verbs[0] for verbs in VERBS if word in verbs), word)
 
 

@@ -53,7 +53,7 @@ class Program(Group):
         sys.exit(code or 0)
 
     def _run(self, given: list[str], more: dict[str, Any]) -> Any:
-        """An unknown option is found before anything is done: `--inbox` is tried again as `--inbox-id`."""
+        """Run the program. Before it does anything, an unknown `--inbox` is tried again as `--inbox-id`."""
         try:
             return super().main(**{**more, "args": list(given)})
         except WRONG_USAGE as error:
@@ -70,7 +70,7 @@ def _with_id(word: str, option: str) -> str:
 
 
 def _end(error: Any, *, is_json: bool) -> NoReturn:
-    """Prints what is wrong, with the closest options if one does not exist."""
+    """Print the error, with the closest options if one does not exist, and exit."""
     if possible := getattr(error, "possibilities", None):
         error.message = _with_advice(f"{error.message}.", get_close_matches(error.option_name, possible))
         error.possibilities = None

@@ -31,7 +31,7 @@ class SectionedHelp(Program):
 
 
 def put_examples(app: typer.Typer, path: str = "") -> None:
-    """Adds the examples below the help of every command."""
+    """Add the examples below the help of every command."""
     for command in app.registered_commands:
         name = f"{path}{command.name}"
         command.epilog = f"Example: postroom {name} {EXAMPLES.get(name, '')}".rstrip()
@@ -41,7 +41,7 @@ def put_examples(app: typer.Typer, path: str = "") -> None:
 
 
 def as_options(arguments: list[str]) -> list[str]:
-    """`help` and `version` as words mean the options."""
+    """Return the arguments with the words `help` and `version` as options."""
     if arguments[:1] == ["help"]:
         return [*arguments[1:], "--help"]
     return ["--version"] if arguments == ["version"] else arguments

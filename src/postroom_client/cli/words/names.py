@@ -1,4 +1,4 @@
-"""Finds the id of an inbox, a domain or a key by its name."""
+"""Find the id of an inbox, a domain or a key by its name."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ NOUNS = {
 
 
 def find(ask: Ask, parameter: str, given: str) -> str:
-    """Returns the id. If several have the name, none is chosen."""
+    """Return the id. If several have the name, choose none."""
     from postroom_client.errors import BadRequest, NotFound, PostroomError
 
     noun = NOUNS[parameter]
@@ -69,7 +69,7 @@ def find(ask: Ask, parameter: str, given: str) -> str:
 
 
 def _called(ask: Ask, noun: Noun, given: str) -> list[str]:
-    """Those for which it is the most specific name."""
+    """Return the ids of those that are called this by their most specific name."""
     wanted = given.casefold()
     found: dict[int, list[str]] = {}
     for each in _all(ask, noun):
