@@ -109,6 +109,11 @@ class NotFound(ApiError):
     status, code = 404, "not_found"
 
 
+def no_such(noun: str) -> NotFound:
+    """Return the error for an id that does not exist or belongs to somebody else: both look the same."""
+    return NotFound(f"No such {noun}. Check its id or name, and the scope of your API key.")
+
+
 class MethodNotAllowed(ApiError):
     """The path exists, the method does not; `Allow` lists those that do."""
 

@@ -247,7 +247,8 @@ def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: R
     assert (revoked.returncode, revoked.stdout) == (0, f"{made['id']} is revoked.\n")
     assert running.status(made["key"]) == 401
     again = operator.run("keys", "revoke", made["id"], "--account", "default")
-    assert (again.returncode, again.stderr) == (1, "postroom: No such key.\n")
+    advice = "Check its id or name, and the scope of your API key."
+    assert (again.returncode, again.stderr) == (1, f"postroom: No such key. {advice}\n")
 
 
 def test_people_get_a_table_and_the_secret_once(operator: Operator) -> None:

@@ -53,7 +53,7 @@ def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
 def get(tx: Tx, account_id: str) -> Account:
     row = tx.one("select * from accounts where id = :id", id=account_id)
     if row is None:
-        raise NotFound("No such account.")
+        raise NotFound("No such account. It may have been deleted.")
     return _from_row(row)
 
 
@@ -66,7 +66,7 @@ def put(tx: Tx, account: Account) -> None:
 def require_free(tx: Tx, name: str, besides: str = "") -> None:
     names.require_given(name, "name")
     if tx.one("select 1 as found from accounts where name = :name and id <> :id", name=name, id=besides):
-        raise NameTaken(f"Another account is called '{name}'.")
+        raise NameTaken(f"Another account is called '{name}'. Choose another name.")
 
 
 def rename(tx: Tx, account: Account, name: str) -> Account:

@@ -10,7 +10,7 @@ from postroom.accounts import dkim_keys, pods
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.scope import Scope, default_pod
 from postroom.clock import to_iso
-from postroom.errors import DomainTaken, InvalidDomain, NotFound
+from postroom.errors import DomainTaken, InvalidDomain, no_such
 from postroom.storage.database import LOCK_ROWS, Tx, all_of, count, insert_new, item_from_row, update
 from postroom_mail.authentication import dkim
 
@@ -118,7 +118,7 @@ def get(tx: Tx, scope: Scope, domain_id: str) -> Domain:
         account_id=scope.account_id,
     )
     if not row or not scope.covers_pod(row["pod_id"]):
-        raise NotFound("No such domain.")
+        raise no_such("domain")
     return item_from_row(Domain, row)
 
 

@@ -19,7 +19,7 @@ from postroom.storage.database import Tx
 def require_may_bind(caller: Caller) -> None:
     """A key that is held or limited may not set rules or limits: they could be weaker."""
     if caller.is_bound:
-        raise Forbidden("A key with its own rules or limits cannot change those of any key.")
+        raise Forbidden("A key with its own rules or limits cannot change those of any key. Use another one.")
 
 
 def make(
@@ -34,7 +34,9 @@ def make(
 ) -> Key:
     """A key made by another may not do more, reach further or live longer than that one."""
     if not caller.scope.includes(within):
-        raise Forbidden("A key cannot create a key that reaches further than itself.")
+        raise Forbidden(
+            "A key cannot create a key with a wider scope. Leave out inboxId and podId, or use another key."
+        )
     maker = keys.find(tx, caller.account_id, caller.key_id)
     if maker is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
@@ -43,7 +45,7 @@ def make(
     if asked is None:
         wanted = tuple(word for word in wanted if word in maker.permissions)
     if not wanted or not set(wanted) <= _may_give(maker):
-        raise Forbidden("A key cannot create a key that may do more than itself.", field="permissions")
+        raise Forbidden("A key cannot give permissions that it lacks. Leave them out.", field="permissions")
     return keys.add(
         tx,
         caller.account_id,
@@ -69,7 +71,9 @@ def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
     if asked is not None and asked <= now:
         raise BadRequest("expiresAt must be in the future.", field="expiresAt")
     if asked is not None and makers is not None and asked > makers:
-        raise Forbidden("A key cannot create a key that lives longer than itself.", field="expiresAt")
+        raise Forbidden(
+            "A key cannot create a key that expires later. Choose an earlier expiresAt.", field="expiresAt"
+        )
     return makers if asked is None else asked
 
 

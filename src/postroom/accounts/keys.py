@@ -13,7 +13,7 @@ from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.config import Plan
-from postroom.errors import ApiKeyLimitReached, NotFound
+from postroom.errors import ApiKeyLimitReached, no_such
 from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.storage.database import (
     Row,
@@ -232,7 +232,7 @@ def find(tx: Tx, account_id: str, key_id: str) -> Key | None:
 def get(tx: Tx, account_id: str, key_id: str) -> Key:
     key = find(tx, account_id, key_id)
     if key is None or key.kind == USER:
-        raise NotFound("No such key.")
+        raise no_such("key")
     return key
 
 
@@ -357,7 +357,7 @@ def require_room(tx: Tx, within: Scope) -> None:
 def remove(tx: Tx, key_id: str) -> None:
     """Of two who remove it at once, one gets NotFound."""
     if not (ids.is_id(ids.KEY, key_id) and tx.run("delete from keys where id = :id", id=key_id)):
-        raise NotFound("No such key.")
+        raise no_such("key")
 
 
 def get_of(tx: Tx, within: Scope, key_id: str) -> Key:
@@ -367,7 +367,7 @@ def get_of(tx: Tx, within: Scope, key_id: str) -> Key:
         f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params
     )
     if not row:
-        raise NotFound("No such key.")
+        raise no_such("key")
     return Key.from_row(row)
 
 

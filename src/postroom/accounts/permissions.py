@@ -29,13 +29,15 @@ def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
     """Checked before any row is read."""
     wanted = tuple(needed)
     if wanted and held.isdisjoint(wanted):
-        raise Forbidden(f"This key may not do that: it needs the permission {' or '.join(wanted)}.")
+        raise Forbidden(
+            f"This key may not do that: it needs the permission {' or '.join(wanted)}. Use a key that has it."
+        )
 
 
 def require_word(words: frozenset[str] | None, word: str) -> None:
     """Checks a key that has permissions of the /v0 interface."""
     if words is not None and word and word not in words:
-        raise Forbidden(f"This key may not do that: it needs the permission {word}.")
+        raise Forbidden(f"This key may not do that: it needs the permission {word}. Use a key that has it.")
 
 
 def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.scope import Scope, default_pod
-from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
+from postroom.errors import (
+    BadRequest,
+    ClientIdTaken,
+    DefaultPod,
+    PodHasDomains,
+    PodNotEmpty,
+    no_such,
+)
 from postroom.fields import Span
 from postroom.limits import VISIBLE_CHARACTERS
 from postroom.storage import pages
@@ -64,13 +71,13 @@ def require_client_id(client_id: str | None) -> None:
 
 def _require_free(tx: Tx, account_id: str, client_id: str | None) -> None:
     if client_id is not None and find(tx, Scope(account_id), client_id) is not None:
-        raise ClientIdTaken(f"A pod of this account already has the clientId {client_id}.")
+        raise ClientIdTaken(f"A pod of this account already has the clientId {client_id}. Choose another.")
 
 
 def get(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
     pod = find(tx, scope, id_or_client_id)
     if pod is None:
-        raise NotFound("No such pod.")
+        raise no_such("pod")
     return pod
 
 
@@ -96,7 +103,7 @@ def choose(tx: Tx, scope: Scope, id_or_client_id: str | None) -> str:
         return scope.pod_id or default_pod(scope.account_id)
     pod = find(tx, scope, id_or_client_id)
     if pod is None:
-        raise BadRequest("podId is not a pod of this key.", field="podId")
+        raise BadRequest("podId is not a pod of this key. GET /v1/pods lists them.", field="podId")
     return pod.id
 
 
@@ -169,11 +176,11 @@ def remove(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
 def lock(tx: Tx, pod_id: str) -> None:
     """Makes changes to a pod's inboxes and domains wait for each other, and for its deletion."""
     if tx.one(f"select 1 as found from pods where id = :id {LOCK_ROWS}", id=pod_id) is None:
-        raise NotFound("No such pod.")
+        raise no_such("pod")
 
 
 def change_inbox_count(tx: Tx, pod_id: str, by: int) -> None:
     """Locks the pod."""
     changed = tx.run("update pods set inbox_count = inbox_count + :by where id = :id", by=by, id=pod_id)
     if not changed:
-        raise NotFound("No such pod.")
+        raise no_such("pod")

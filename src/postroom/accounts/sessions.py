@@ -197,7 +197,7 @@ def remove(tx: Tx, scope: Scope, session_id: str) -> None:
         id=session_id,
     )
     if not row or row["account_id"] != scope.account_id or scope.pod_id not in (None, row["pod_id"]):
-        raise NotFound("No such session.")
+        raise NotFound("No such session. It may have ended.")
     tx.run("delete from sessions where id = :id", id=session_id)
 
 

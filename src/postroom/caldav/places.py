@@ -4,7 +4,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from postroom.errors import NotFound
+from postroom.errors import NotFound, no_such
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import calendar_files
 from postroom.mailbox.calendars.calendar_events import CalendarEvent
@@ -71,7 +71,7 @@ def read_href(written: str, inbox: Inbox) -> DavPlace | None:
 def find_calendar(tx: Tx, inbox: Inbox, place: DavPlace) -> InboxCalendar:
     found = inbox_calendars.find_of_path(tx, inbox.id, place.name)
     if found is None:
-        raise NotFound("No such calendar.")
+        raise no_such("calendar")
     return found
 
 

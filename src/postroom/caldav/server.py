@@ -67,7 +67,7 @@ class CalDav:
             raise MethodNotAllowed("Read a calendar with PROPFIND or REPORT.", allow=METHODS)
         _, event = await self._resources.db.read(places.find_file, request.inbox, place)
         if event is None:
-            raise NotFound("No such file.")
+            raise NotFound("No such file. Read the calendar again.")
         changing.require_version(request, event)
         content = await pools.COMPOSING.run(reports.content_of, event)
         tag = properties.etag(event.version)
@@ -235,7 +235,7 @@ def members_of_home(tx: Tx, reader: PropertyReader) -> list[tuple[str, Values]]:
 def find_file(tx: Tx, reader: PropertyReader, place: DavPlace) -> tuple[str, Values]:
     _, event = places.find_file(tx, reader.inbox, place)
     if event is None:
-        raise NotFound("No such file.")
+        raise NotFound("No such file. Read the calendar again.")
     file = FileVersion(place.file_name, event.version, event.updated_at, event.id)
     return f"{path_of(reader, place)}{place.file_name}", properties.of_file(reader, file)
 

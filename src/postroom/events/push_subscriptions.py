@@ -86,7 +86,7 @@ def remove(tx: Tx, user_id: str, subscription_id: str) -> None:
         user_id=user_id,
     )
     if not is_removed:
-        raise NotFound("No such device.")
+        raise NotFound("No such device. It may have been removed.")
 
 
 def record_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from postroom import ids, limits
-from postroom.errors import BadRequest, NotFound, WebhookLimitReached
+from postroom.errors import BadRequest, WebhookLimitReached, no_such
 from postroom.events import kinds, webhooks
 from postroom.events.webhooks import Webhook
 from postroom.storage.database import Tx
@@ -28,9 +28,13 @@ def require_headers(headers: Mapping[str, str]) -> None:
         raise BadRequest(f"headers has at most {limits.WEBHOOK_HEADERS} entries.", field="headers")
     for name, value in headers.items():
         if name.lower() in OURS:
-            raise BadRequest(f"{name} is set by the server and cannot be replaced.", field="headers")
+            raise BadRequest(
+                f"{name} is set by the server and cannot be replaced. Leave it out.", field="headers"
+            )
         if not NAME.fullmatch(name) or not VALUE.fullmatch(value) or len(value) > VALUE_CHARACTERS:
-            raise BadRequest("headers has a name or a value that HTTP does not allow.", field="headers")
+            raise BadRequest(
+                f"headers has a name or a value that HTTP does not allow: {name[:50]!r}.", field="headers"
+            )
 
 
 def add(tx: Tx, webhook: Webhook) -> None:
@@ -66,7 +70,7 @@ def put(tx: Tx, webhook: Webhook) -> None:
 def get(tx: Tx, account_id: str, webhook_id: str) -> Webhook:
     webhook = webhooks.find(tx, webhook_id) if ids.is_id(ids.WEBHOOK, webhook_id) else None
     if webhook is None or webhook.account_id != account_id:
-        raise NotFound("No such webhook.")
+        raise no_such("webhook")
     return webhook
 
 

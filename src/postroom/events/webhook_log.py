@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.clock import HOUR
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.queue.deliveries import Delivery
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
@@ -35,7 +35,7 @@ def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:
         account_id=account_id,
     )
     if not row:
-        raise NotFound("No such delivery.")
+        raise no_such("delivery")
     return Delivery.from_row(row)
 
 

@@ -109,7 +109,7 @@ def list_of_account(tx: Tx, account_id: str, limit: int) -> list[Webhook]:
 def get(tx: Tx, owner: str) -> Webhook:
     webhook = find(tx, owner)
     if webhook is None:
-        raise NotFound("No webhook is set.")
+        raise NotFound("No webhook is set. PUT /v1/webhook sets one.")
     return webhook
 
 

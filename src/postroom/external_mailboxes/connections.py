@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.mailbox import inboxes
 from postroom.net.relay import OAUTH_SUFFIX
 from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update_item
@@ -160,7 +160,7 @@ def _encode(value: Json) -> str:
 def get(tx: Tx, scope: Scope, connection_id: str) -> Connection:
     found = find(tx, connection_id) if ids.is_id(ids.CONNECTION, connection_id) else None
     if found is None or not scope.includes(found.scope):
-        raise NotFound("No such connection.")
+        raise no_such("connection")
     return found
 
 

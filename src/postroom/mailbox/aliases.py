@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from postroom.errors import AddressTaken, AliasLimitReached, NotFound
+from postroom.errors import AddressTaken, AliasLimitReached, no_such
 from postroom.limits import ALIASES
 from postroom.storage.database import Tx, insert_new, item_from_row, update
 
@@ -53,7 +53,7 @@ def remove(tx: Tx, inbox_id: str, address: str) -> Alias:
     known = list_of(tx, inbox_id)
     found = next((each for each in known if each.address == address), None)
     if found is None:
-        raise NotFound("No such alias.")
+        raise no_such("alias")
     tx.run("delete from aliases where address = :address", address=address)
     _set(tx, inbox_id, [each for each in known if each is not found])
     return found

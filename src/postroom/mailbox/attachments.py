@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroom import limits
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
-from postroom.errors import Infected, InvalidSignature, NoText, NotFound
+from postroom.errors import Infected, InvalidSignature, NoText, no_such
 from postroom.storage.database import Row, Tx, all_of
 from postroom_mail.files.extraction import MAX_TEXT_CHARS
 
@@ -128,7 +128,7 @@ def get(tx: Tx, message_id: str, filename: str) -> Attachment:
         filename=filename,
     )
     if row is None:
-        raise NotFound("No such attachment.")
+        raise no_such("attachment")
     return Attachment.from_row(row)
 
 

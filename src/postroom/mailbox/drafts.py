@@ -9,7 +9,7 @@ from postroom import ids, limits
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
+from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, no_such
 from postroom.fields import Span
 from postroom.mailbox.folders import uid_map
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
@@ -106,7 +106,7 @@ def find(tx: Tx, scope: Scope, draft_id: str) -> KeptDraft | None:
 def get(tx: Tx, scope: Scope, draft_id: str) -> KeptDraft:
     draft = find(tx, scope, draft_id)
     if draft is None:
-        raise NotFound("No such draft.")
+        raise no_such("draft")
     return draft
 
 
@@ -225,7 +225,7 @@ def take(tx: Tx, draft_id: str, version: int) -> None:
     if not taken:
         if tx.one("select 1 as found from drafts where id = :id", id=draft_id):
             raise DraftChanged("The draft was changed while it was being sent. Send it again.")
-        raise NotFound("No such draft.")
+        raise no_such("draft")
     tx.run("delete from draft_files where draft_id = :id", id=draft_id)
     uid_map.forget(tx, [draft_id])
 
@@ -263,7 +263,7 @@ def get_file(tx: Tx, draft_id: str, filename: str) -> KeptFile:
     for file in read_files(tx, draft_id):
         if file.filename == filename:
             return file
-    raise NotFound("No such attachment.")
+    raise no_such("attachment")
 
 
 def _to_file(row: Row, content: bytes | None = None) -> KeptFile:
@@ -307,7 +307,7 @@ def remove_file(tx: Tx, draft_id: str, filename: str) -> list[str]:
         filename=filename,
     )
     if row is None:
-        raise NotFound("No such attachment.")
+        raise no_such("attachment")
     delete(tx, "draft_files", draft_id=draft_id, filename=filename)
     return [] if row["blob"] is None else [row["blob"]]
 

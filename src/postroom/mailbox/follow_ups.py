@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, to_iso
-from postroom.errors import NotFound, NothingToDo
+from postroom.errors import NothingToDo, no_such
 from postroom.fields import Timestamp
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import SKIP_LOCKED, Row, Tx, all_of, count, insert_item, item_from_row
@@ -255,7 +255,7 @@ def count_of_thread(tx: Tx, thread_id: str) -> int:
 def get_of_thread(tx: Tx, thread: Thread, follow_up_id: str) -> FollowUp:
     found = find(tx, follow_up_id) if ids.is_id(ids.FOLLOW_UP, follow_up_id) else None
     if found is None or found.thread_id != thread.id:
-        raise NotFound("No such follow-up.")
+        raise no_such("follow-up")
     return found
 
 

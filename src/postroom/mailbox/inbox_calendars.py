@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.calendar_errors import CalendarLimitReached
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.limits import CALENDARS_OF_AN_INBOX, EVENTS_OF_A_CALENDAR
 from postroom.storage.database import (
     LOCK_ROWS,
@@ -110,14 +110,14 @@ def find(tx: Tx, calendar_id: str) -> InboxCalendar | None:
 def get(tx: Tx, scope: Scope, calendar_id: str) -> InboxCalendar:
     found = find(tx, calendar_id) if ids.is_id(ids.CALENDAR, calendar_id) else None
     if found is None or not scope.covers(found.account_id, found.pod_id, found.inbox_id):
-        raise NotFound("No such calendar.")
+        raise no_such("calendar")
     return found
 
 
 def default_of(tx: Tx, inbox_id: str) -> InboxCalendar:
     found = find(tx, default_id(inbox_id))
     if found is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return found
 
 
@@ -184,7 +184,7 @@ def next_version(tx: Tx, calendar_id: str, added: int = 0) -> int:
         added=added,
     )
     if row is None:
-        raise NotFound("No such calendar.")
+        raise no_such("calendar")
     if added > 0 and row["event_count"] > EVENTS_OF_A_CALENDAR:
         raise CalendarLimitReached(
             f"A calendar has at most {EVENTS_OF_A_CALENDAR} events. Delete some first."

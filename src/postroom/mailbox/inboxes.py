@@ -13,7 +13,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import AccountLimits
 from postroom.accounts.scope import Scope, default_pod
-from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
+from postroom.errors import AddressTaken, InvalidMailboxName, no_such
 from postroom.limits import ADDRESS_CHARACTERS, INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
 from postroom.mailbox import aliases, inbox_calendars, usage
 from postroom.mailbox.usage import UsageGrowth
@@ -196,7 +196,7 @@ def _asked(row: Row) -> Inbox:
 def get(tx: Tx, scope: Scope, inbox_id: str) -> Inbox:
     inbox = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
     if inbox is None or not is_within(inbox, scope):
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return inbox
 
 
@@ -306,7 +306,7 @@ def lock(tx: Tx, inbox_id: str) -> Inbox:
     """Until the transaction ends, nothing is stored in it and it is not deleted. Always the first lock."""
     row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
     if row is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return Inbox.from_row(row)
 
 
@@ -339,7 +339,7 @@ def count(
         id=inbox_id,
     )
     if row is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return Inbox.from_row(row)
 
 

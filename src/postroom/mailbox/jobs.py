@@ -9,7 +9,7 @@ from postroom import ids
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update
 
 ERASE_CONTACT = "contact.erase"
@@ -85,7 +85,7 @@ def get(tx: Tx, scope: Scope, job_id: str) -> Job:
     row = tx.one("select * from jobs where id = :id", id=job_id) if ids.is_id(ids.JOB, job_id) else None
     job = None if row is None else Job.from_row(row)
     if job is None or not scope.includes(job.scope):
-        raise NotFound("No such job.")
+        raise no_such("job")
     return job
 
 

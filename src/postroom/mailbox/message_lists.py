@@ -1,6 +1,6 @@
 """Lists of the messages of an inbox, newest first, and how many there are."""
 
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.mailbox import messages
 from postroom.mailbox.messages import BLOCKED, INBOUND, JUNK, OUTBOUND, TRASH, Slice
 from postroom.storage.database import Tx
@@ -54,7 +54,7 @@ def _total(tx: Tx, inbox_id: str, direction: str | None, including: str | None) 
         i=inbox_id,
     )
     if row is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
     if including == BLOCKED:
         counts[INBOUND] += row["blocked_count"]

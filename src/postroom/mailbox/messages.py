@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import uid_map
@@ -260,7 +260,7 @@ def _row_within(tx: Tx, scope: Scope, message_id: str, columns: str) -> Row:
         id=message_id,
     )
     if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
-        raise NotFound("No such message.")
+        raise no_such("message")
     return row
 
 
@@ -324,7 +324,7 @@ def require_visible(tx: Tx, message_id: str) -> None:
         id=message_id,
     )
     if not found:
-        raise NotFound("No such message.")
+        raise no_such("message")
 
 
 def list_of_thread(

@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.limits import NOTES_OF_A_THREAD
 from postroom.mailbox import threads
 from postroom.mailbox.threads import Thread
@@ -73,7 +73,7 @@ def get(tx: Tx, thread: Thread, note_id: str) -> Note:
         "select * from notes where id = :id and thread_id = :thread_id", id=note_id, thread_id=thread.id
     )
     if not row:
-        raise NotFound("No such note.")
+        raise no_such("note")
     return Note.from_row(row)
 
 

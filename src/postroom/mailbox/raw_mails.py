@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from postroom.clock import SECOND
-from postroom.errors import NotFound, Unavailable
+from postroom.errors import Unavailable, no_such
 from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
@@ -104,7 +104,7 @@ def get(tx: Tx, message_id: str) -> RawMail:
         id=message_id,
     )
     if row is None:
-        raise NotFound("No such message.")
+        raise no_such("message")
     content = None if row["content"] is None else plain(row["content"], row["content_bytes"])
     if content is not None and (row["text_at"], row["html_at"]) != (None, None):
         content = _restored(tx, message_id, Cut(content, row["text_at"], row["html_at"]))
@@ -172,7 +172,7 @@ def keep_dkim_signature(tx: Tx, message_id: str, signature: bytes) -> None:
 def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
     if row is None:
-        raise NotFound("No such message.")
+        raise no_such("message")
     document = documents.decode(documents.from_row(row))
     return restore(kept, document.body_text, document.body_html)
 
@@ -217,7 +217,7 @@ async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], 
     except FileNotFoundError:
         if await resources.db.read(find_used_blobs, [blob]):
             raise report_damage(blob) from None
-        raise NotFound("No such message.") from None
+        raise no_such("message") from None
 
 
 async def stream(resources: Resources, raw: RawMail) -> AsyncIterator[bytes]:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from postroom import ids, limits
 from postroom.accounts import accounts
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.storage.database import Row, Tx, all_of, insert_item, item_from_row, update, update_item
 from postroom_mail.writing.header_words import CONTROL
 
@@ -212,7 +212,7 @@ def find(tx: Tx, rule_id: str) -> Rule | None:
 def get(tx: Tx, account_id: str, rule_id: str) -> Rule:
     rule = find(tx, rule_id) if ids.is_id(ids.RULE, rule_id) else None
     if rule is None or rule.account_id != account_id:
-        raise NotFound("No such rule.")
+        raise no_such("rule")
     return rule
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom import ids, limits
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached
+from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached, no_such
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage import pages
@@ -87,7 +87,7 @@ def _require_room(tx: Tx, inbox_id: str) -> None:
 
 def _require_free(tx: Tx, inbox_id: str, name: str) -> None:
     if _find_by(tx, "name", inbox_id, name) is not None:
-        raise TemplateExists(f"The inbox has a template called '{name}'.")
+        raise TemplateExists(f"The inbox has a template called '{name}'. Choose another name.")
 
 
 def put(tx: Tx, template: Template, name: str, content: TemplateText, now: int) -> Template:
@@ -103,7 +103,7 @@ def get(tx: Tx, scope: Scope, template_id: str) -> Template:
         f"select * from templates where id = :id and {OF_AN_INBOX}", id=template_id
     )
     if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
-        raise NotFound("No such template.")
+        raise no_such("template")
     return Template.from_row(row)
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.mailbox import contacts, thread_selects
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
@@ -268,7 +268,7 @@ def find(tx: Tx, thread_id: str) -> Thread | None:
 def get(tx: Tx, scope: Scope, thread_id: str) -> Thread:
     row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_INBOXES_THAT_ARE_THERE, id=thread_id)
     if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
-        raise NotFound("No such thread.")
+        raise no_such("thread")
     return Thread.from_row(row)
 
 

@@ -85,7 +85,9 @@ def change(
 def assign(tx: Tx, caller: Caller, thread: Thread, user_id: str | None, now: int) -> Thread:
     user = None if user_id is None else users.find(tx, user_id)
     if user_id is not None and (user is None or not thread_states.may_see(user, thread)):
-        raise BadRequest("assigneeId is not a user who sees this inbox.", field="assigneeId")
+        raise BadRequest(
+            "assigneeId is not a user who sees this inbox. GET /v1/users lists them.", field="assigneeId"
+        )
     changed = thread_states.assign(tx, thread, user_id)
     announce_notice(tx, thread_events.notice(THREAD_ASSIGNED, changed, now, actor=caller.actor))
     record(tx, caller, THREAD_ASSIGNED, thread, changed, now)

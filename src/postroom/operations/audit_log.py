@@ -11,7 +11,7 @@ from postroom.accounts.audit_entries import AuditEntry
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
-from postroom.errors import ApiError, Forbidden, NotFound, RecipientNotAllowed
+from postroom.errors import ApiError, Forbidden, RecipientNotAllowed, no_such
 from postroom.fields import AskedMoment, Limit, Offset, read_asked
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
@@ -43,7 +43,7 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
     """List who changed what, and what was refused, newest first"""
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
     if scope is None:
-        raise NotFound("No such inbox or pod.")
+        raise no_such("inbox or pod")
     found, total = audit.list_within(
         tx,
         scope,

@@ -1,6 +1,6 @@
 """Operations on connections: external mailboxes, and mail services that post here."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -236,7 +236,10 @@ def mailbox_address(body: NewConnection) -> str:
 def require_inboxes(tx: Tx, scope: Scope, connection: Connection) -> None:
     for inbox_id in connection.tagged.values():
         if inboxes.narrow(tx, scope, inbox_id, None) is None:
-            raise BadRequest("No such inbox.", field="plusAddresses")
+            raise BadRequest(
+                "plusAddresses names an inbox that does not exist. GET /v1/inboxes lists them.",
+                field="plusAddresses",
+            )
 
 
 def given(**values: object) -> dict[str, Any]:
@@ -257,7 +260,7 @@ def require_complete(body: NewConnection) -> None:
             raise BadRequest("Give a password, or oauth instead.", field="password")
         return
     if body.provider is None:
-        raise BadRequest("provider is missing: who posts?", field="provider")
+        raise BadRequest(f"provider is missing. Use {' or '.join(get_args(Provider))}.", field="provider")
     require_usable_key(body.provider, body.signing_key)
     if body.provider == "resend" and body.api_key is None:
         raise BadRequest(
@@ -276,7 +279,7 @@ def find_place(tx: Tx, scope: Scope, body: NewConnection) -> Scope:
         return Scope(scope.account_id, pods.choose(tx, scope, body.pod_id) if body.pod_id else scope.pod_id)
     found = inboxes.narrow(tx, scope, body.inbox_id, body.pod_id)
     if found is None:
-        raise BadRequest("No such inbox.", field="inboxId")
+        raise BadRequest("inboxId is not an inbox of this key. GET /v1/inboxes lists them.", field="inboxId")
     return found
 
 

@@ -9,7 +9,7 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.audit_erasure import hashed
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.fields import InboxFilter, PageQuery, PodFilter, Timestamp, show_item
 from postroom.limits import ADDRESS_CHARACTERS
 from postroom.mailbox import contacts, inboxes, jobs, legal_holds
@@ -124,7 +124,7 @@ def erase_contact(tx: Tx, caller: Caller, address: str, now: int) -> StartedJob:
 def find(tx: Tx, caller: Caller, address: str) -> contacts.Contact:
     found = None if CONTROL.search(address) else contacts.find(tx, caller.scope, normalize(address))
     if found is None:
-        raise NotFound("No such contact.")
+        raise no_such("contact")
     return found
 
 

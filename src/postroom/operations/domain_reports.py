@@ -8,7 +8,7 @@ from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.config import Config
 from postroom.deliverability import domain_reports
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.operations.domains import find_domain
 from postroom.operations.operator import is_operator
 from postroom.operations.usage import Day, UsageQuery, day_name
@@ -62,7 +62,7 @@ def get_domain_reports(
     """What other servers reported: mail that claims to be from a domain, and encryption to it"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID and not is_operator(tx, caller):
-        raise NotFound("No such domain.")  # its reports are the operator's
+        raise no_such("domain")  # its reports are the operator's
     first, last = query.days(now)
     owner, name = domain.account_id, domain.name
     mails = domain_reports.list_rows(tx, owner, name, domain_reports.DMARC, first, last)

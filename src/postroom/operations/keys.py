@@ -166,7 +166,7 @@ def scope_of(tx: Tx, caller: Caller, body: NewScopedKey) -> Scope:
     """Return the scope of a new key. Raise for an unknown pod or inbox, rather than widen the scope."""
     pod = inboxes.narrow(tx, Scope(caller.account_id), None, body.pod_id)
     if pod is None:
-        raise BadRequest("podId is not a pod of this account.", field="podId")
+        raise BadRequest("podId is not a pod of this account. GET /v1/pods lists them.", field="podId")
     found = inboxes.narrow(tx, pod, body.inbox_id, None)
     if found is None:
         where = "this account" if body.pod_id is None else "this pod"

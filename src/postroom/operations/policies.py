@@ -168,7 +168,7 @@ def require_may_trust(caller: Caller, types: Sequence[str]) -> None:
     """Raise unless the key may trust: an account key without rules or limits. Trust weakens approval."""
     if policy.TRUST in types:
         if not caller.scope.is_account:
-            raise Forbidden("Rules of type trust are for keys of the whole account.")
+            raise Forbidden("Rules of type trust need a key of the whole account.")
         key_rules.require_may_bind(caller)
 
 

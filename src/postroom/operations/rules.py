@@ -12,7 +12,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.permissions import SEND
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, Forbidden, NotFound
+from postroom.errors import BadRequest, Forbidden, NotFound, no_such
 from postroom.events import webhook_list
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, iso, show_item
 from postroom.inward.rules.apply import scope_of
@@ -203,7 +203,7 @@ def get_of(tx: Tx, caller: Caller, rule_id: str) -> rules.Rule:
     else:
         is_there = caller.scope.includes(place)
     if not is_there:
-        raise NotFound("No such rule.")
+        raise no_such("rule")
     return rule
 
 
@@ -250,7 +250,10 @@ def _require_there(tx: Tx, caller: Caller, within: Scope, action: RuleAction, nu
     if action.assignee_id is not None:
         user = users.find(tx, action.assignee_id)
         if user is None or user.account_id != caller.account_id:
-            raise BadRequest("assigneeId is not a user of this account.", field=f"{place}.assigneeId")
+            raise BadRequest(
+                "assigneeId is not a user of this account. GET /v1/users lists them.",
+                field=f"{place}.assigneeId",
+            )
 
 
 def _require_address(address: str, field: str) -> None:

@@ -12,7 +12,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import SECOND
 from postroom.config import Config
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, NotFound, no_such
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import is_standard, new_secret
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
@@ -184,14 +184,18 @@ def require_inboxes(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]
     try:
         return tuple(dict.fromkeys(inboxes.get(tx, caller.scope, inbox_id).id for inbox_id in asked))
     except NotFound:
-        raise BadRequest("inboxIds names an inbox that does not exist.", field="inboxIds") from None
+        raise BadRequest(
+            "inboxIds names an inbox that does not exist. GET /v1/inboxes lists them.", field="inboxIds"
+        ) from None
 
 
 def require_pods(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(pods.get(tx, caller.scope, pod_id).id for pod_id in asked))
     except NotFound:
-        raise BadRequest("podIds names a pod that does not exist.", field="podIds") from None
+        raise BadRequest(
+            "podIds names a pod that does not exist. GET /v1/pods lists them.", field="podIds"
+        ) from None
 
 
 def pods_of(place: Scope, inbox_ids: Sequence[str], asked: tuple[str, ...]) -> tuple[str, ...]:
@@ -215,7 +219,7 @@ def belongs(tx: Tx, webhook: webhooks.Webhook, place: Scope) -> bool:
 def get_of(tx: Tx, place: Scope, webhook_id: str) -> webhooks.Webhook:
     webhook = webhook_list.get(tx, place.account_id, webhook_id)
     if not belongs(tx, webhook, place):
-        raise NotFound("No such webhook.")
+        raise no_such("webhook")
     return webhook
 
 

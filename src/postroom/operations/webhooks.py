@@ -208,7 +208,7 @@ def replay_event(tx: Tx, caller: Caller, event: event_log.Event, owner: str, now
     """Post an event to a webhook, also to one that is disabled or for other events. Return its URL."""
     webhook = webhooks.get(tx, owner)
     if webhook.account_id != caller.account_id:
-        raise NotFound("No webhook is set.")
+        raise NotFound("No webhook is set. PUT /v1/webhook sets one.")
     delivery_id = webhooks.replay(tx, event, webhook, now)
     audit.record_by(tx, caller, "webhook.sent_again", delivery_id, now)
     tx.ring(deliveries.WEBHOOK_BELL)

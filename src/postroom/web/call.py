@@ -13,7 +13,7 @@ from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
 from postroom.fields import ScopeFilter
@@ -145,6 +145,6 @@ async def require_owned(call: Call, values: dict[str, str], query: object = None
     if isinstance(query, ScopeFilter):
         await call.resources.db.read(required, call.scope, query.inbox_id, query.pod_id)
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.scope)):
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     for name in values.keys() & FIND_OWNED:
         await call.resources.db.read(FIND_OWNED[name], call.scope, values[name])

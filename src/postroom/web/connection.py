@@ -108,11 +108,13 @@ class BoundedConnection(HttpToolsProtocol):
             )
         self._head_bytes = 0
         if len(self.url) > URL_LIMIT_BYTES:
-            raise HeadersTooLarge(f"The path and the query are larger than {URL_LIMIT_BYTES} bytes.")
+            raise HeadersTooLarge(
+                f"The path and the query are larger than {URL_LIMIT_BYTES} bytes. Shorten them."
+            )
         if self._proxies and self.client is not None:
             self.scope["client"] = self._proxies.client_of(self.client[0], self.headers), UNKNOWN_PORT
         if len(self.pipeline) >= WAITING_REQUESTS:
-            raise BadRequest("Too many requests wait on this connection.")
+            raise BadRequest("Too many requests wait on this connection. Wait for their answers first.")
         if not self.parser.should_upgrade() or self._should_upgrade():
             super().on_headers_complete()
 
@@ -174,7 +176,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _require_small_head(self, size: int) -> None:
         if size > HEAD_LIMIT_BYTES:
-            raise HeadersTooLarge(f"The headers are larger than {HEAD_LIMIT_BYTES} bytes.")
+            raise HeadersTooLarge(f"The headers are larger than {HEAD_LIMIT_BYTES} bytes. Leave some out.")
 
     def _should_upgrade(self) -> bool:
         return self.parser.get_method() == b"GET" and super()._should_upgrade()

@@ -54,7 +54,7 @@ async def _run(route: Route, call: Call, arguments: Arguments) -> Any:
 def require_permitted(caller: Caller, route: Route) -> None:
     """Some operations are only for keys of the whole account, some also for keys of a pod."""
     if route.scope == ACCOUNT and not caller.scope.is_account:
-        raise Forbidden("This is for keys of the whole account.")
+        raise Forbidden("This needs a key of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
         raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
     if caller.words is None:

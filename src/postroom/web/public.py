@@ -64,12 +64,12 @@ async def health(site: Site) -> server_shapes.Health:
 async def ready(site: Site) -> server_shapes.Readiness:
     """Can it work: storage is writable, mail is taken in, and every loop runs"""
     if site.resources.draining.is_set():
-        raise Unavailable("The server is about to stop.", retry_after=5)
+        raise Unavailable("The server is about to stop. Try again.", retry_after=5)
     await site.readiness.require()
     found = await site.resources.db.read(indexing.progress)
     workers = site.resources.workers
     if workers.expected and not workers.running:
-        raise Unavailable("No worker can take mail in. One is being started.", retry_after=5)
+        raise Unavailable("No worker can take email in. One is being started: try again.", retry_after=5)
     return server_shapes.Readiness(
         server_shapes.Workers(workers.expected, workers.running, workers.restarts),
         server_shapes.SearchProgress(found.waiting, found.earlier_percent),
@@ -121,7 +121,7 @@ async def autoconfig(site: Site) -> Response:
     """What a mail client needs to open an inbox of this server"""
     config = site.resources.config
     if config.imap is None:
-        raise NotFound("This server has no IMAP.")
+        raise NotFound("This server has no IMAP. The operator can set POSTROOM_IMAP.")
     return Response(client_configuration.autoconfig(config), media_type="application/xml")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.mailbox import inboxes
 from postroom.resources import Tx
 
@@ -16,7 +16,7 @@ def required(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> 
     """Raises for an unknown inbox or pod, which must never be ignored."""
     found = inboxes.narrow(tx, scope, inbox_id, pod_id)
     if found is None:
-        raise NotFound("No such inbox or pod.")
+        raise no_such("inbox or pod")
     return found
 
 
@@ -32,7 +32,7 @@ def require_taken(named: Iterable[str], query: type[Struct] | None) -> None:
         if name not in NAMES:
             continue
         if name not in taken_by(query):
-            raise BadRequest(f"{name} is not a filter of this request.", field=name)
+            raise BadRequest(f"{name} is not a filter of this request. Leave it out.", field=name)
         if name in found:
-            raise BadRequest(f"{name} is given more than once.", field=name)
+            raise BadRequest(f"{name} is given more than once. Give it once.", field=name)
         found.add(name)

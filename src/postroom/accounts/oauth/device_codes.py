@@ -39,7 +39,9 @@ class DeviceCode(Struct, frozen=True):
 def add(tx: Tx, request_id: str, address: str, now: int) -> DeviceCode:
     waiting = "from device_codes where address = :address and expires_at > :now"
     if count(tx, f"select count(*) as number {waiting}", address=address, now=now) >= WAITING_AN_ADDRESS:
-        raise RateLimitExceeded("Too many sign-ins from this address are waiting.", retry_after=60)
+        raise RateLimitExceeded(
+            "Too many sign-ins from this address are waiting. Try again in a minute.", retry_after=60
+        )
     letters = "".join(secrets.choice(ALPHABET) for _ in range(8))
     code = DeviceCode(
         hash_token(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ()

@@ -91,7 +91,7 @@ def require_room(tx: Tx, network: str, limit: int, now: int) -> None:
     if row is not None:
         wait = row["created_at"] + WINDOW - now
         raise RateLimitExceeded(
-            f"{limit} programs were registered from this network or account within an hour.",
+            f"{limit} programs were registered from this network or account within an hour. Try again later.",
             retry_after=max(1, -(-wait // SECOND)),
         )
 

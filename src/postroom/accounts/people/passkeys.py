@@ -66,7 +66,7 @@ def get(tx: Tx, user_id: str, passkey_id: str) -> Passkey:
         "select * from passkeys where id = :id and user_id = :user_id", id=passkey_id, user_id=user_id
     )
     if not row:
-        raise NotFound("No such passkey.")
+        raise NotFound("No such passkey. It may have been removed.")
     return Passkey.from_row(row)
 
 

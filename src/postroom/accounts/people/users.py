@@ -11,7 +11,7 @@ from postroom.accounts import keys, names, permissions, pods
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInProof
-from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
+from postroom.errors import BadRequest, Forbidden, LastOwner, Unauthorized, UserExists, no_such
 from postroom.storage import database
 from postroom.storage.database import Row, Tx, all_of, insert, item_from_row, one_of, update, update_item
 from postroom_mail.mime.address import normalize, validate
@@ -76,7 +76,7 @@ def require_pods(tx: Tx, account_id: str, role: str, asked: Sequence[str]) -> tu
     found = [pods.find(tx, Scope(account_id), pod_id) for pod_id in asked]
     known = [pod.id for pod in found if pod is not None]
     if len(known) < len(asked):
-        raise BadRequest("podIds names a pod that does not exist.", field="podIds")
+        raise BadRequest("podIds names a pod that does not exist. GET /v1/pods lists them.", field="podIds")
     return tuple(dict.fromkeys(known))
 
 
@@ -94,9 +94,9 @@ def add(
     names.require_clean(name, "name")
     require_role(role)
     if find_by_email(tx, account_id, email) is not None:
-        raise UserExists("There is already a user with this address.", field="email")
+        raise UserExists("There is already a user with this address: change that user.", field="email")
     if count(tx, account_id) >= USERS_OF_AN_ACCOUNT:
-        raise BadRequest(f"An account has at most {USERS_OF_AN_ACCOUNT} users.")
+        raise BadRequest(f"An account has at most {USERS_OF_AN_ACCOUNT} users. Delete one first.")
     shown, token, held = name or email, keys.new_token(), PERMISSIONS[role]
     key = keys.add(tx, account_id, None, shown, token, now, asked=held, kind=keys.USER)
     columns: dict[str, Any] = {
@@ -123,7 +123,7 @@ def find(tx: Tx, user_id: str) -> User | None:
 def get(tx: Tx, account_id: str, user_id: str) -> User:
     user = find(tx, user_id)
     if user is None or user.account_id != account_id:
-        raise NotFound("No such user.")
+        raise no_such("user")
     return user
 
 
@@ -295,7 +295,7 @@ def require_still(tx: Tx, caller: Caller, permission: str) -> None:
         return
     user = find(tx, caller.user_id)
     if user is None or user.state != ACTIVE:
-        raise Unauthorized("This user was removed.")
+        raise Unauthorized("This user was removed. Ask an owner for a new invitation.")
     has_pod = not user.pod_ids or caller.pod_id in user.pod_ids
     if permission not in PERMISSIONS[user.role] or not has_pod:
-        raise Forbidden("Your role has changed: you may no longer do that.")
+        raise Forbidden("Your role has changed: you may no longer do that. Ask an owner.")

@@ -158,12 +158,12 @@ def require_sends(
     of_minute = now if of_a_minute is not None and count > of_a_minute else row["of_minute"]
     if of_minute is not None:
         raise RateLimitExceeded(
-            f"{_WHO[owner]} can send {_emails(of_a_minute)} a minute.",
+            f"{_WHO[owner]} can send {_emails(of_a_minute)} a minute. Try again soon.",
             retry_after=seconds_until(of_minute + MINUTE, now),
         )
     if row["of_day"] is not None or (of_a_day is not None and count > of_a_day):
         raise RateLimitExceeded(
-            f"{_WHO[owner]} can send {_emails(of_a_day)} a day (UTC).",
+            f"{_WHO[owner]} can send {_emails(of_a_day)} a day (UTC). Try again tomorrow.",
             retry_after=seconds_until(today + DAY, now),
         )
 
@@ -244,7 +244,8 @@ def require_cold_limit(
     most = _least("cold_per_day", budget, allowed)
     if most is not None and len(_cold_today(tx, inbox_id, today) | set(cold)) > most:
         raise ColdOutreachLimit(
-            f"This inbox can write to {most} recipients a day (UTC) who never wrote to it.",
+            f"This inbox can write to {most} recipients a day (UTC) who never wrote to it."
+            " Try again tomorrow.",
             retry_after=seconds_until(today + DAY, now),
         )
 
@@ -264,6 +265,7 @@ def require_no_loop(tx: Tx, thread_id: str, count: int, now: int) -> None:
     replies = [now] * (count - 1) + [row["created_at"] for row in rows]
     if len(replies) >= LOOP_REPLIES_PER_HOUR:
         raise LoopDetected(
-            f"{LOOP_REPLIES_PER_HOUR} replies within an hour to a sender that answers automatically.",
+            f"{LOOP_REPLIES_PER_HOUR} replies within an hour to a sender that answers automatically."
+            " Wait, or have a person look at the thread.",
             retry_after=seconds_until(replies[LOOP_REPLIES_PER_HOUR - 1] + HOUR, now),
         )

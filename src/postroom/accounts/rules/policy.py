@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.limits import ADDRESS_CHARACTERS
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of
@@ -103,7 +103,7 @@ def remove_rule(tx: Tx, within: Scope, rule_id: str) -> PolicyRule:
         scope_id=scope_of(within),
     )
     if not row:
-        raise NotFound("No such rule.")
+        raise no_such("rule")
     _keep(tx, within, row["direction"], added=-1)
     return item_from_row(PolicyRule, row)
 

@@ -6,7 +6,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.errors import ApiError, NotFound
+from postroom.errors import ApiError, no_such
 from postroom.imap.state import ImapState
 from postroom.mailbox import draft_mail, infected, raw_mails
 from postroom.mailbox.drafts import KeptDraft
@@ -92,7 +92,7 @@ async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]
     try:
         whole = await pools.COMPOSING.run(draft_mail.write, inbox, draft, files, resources.blobs.get)
     except FileNotFoundError:  # it was changed a moment ago
-        raise NotFound("No such draft.") from None
+        raise no_such("draft") from None
     return draft, whole
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import spans
 from postroom.mailbox.inbox_calendars import InboxCalendar
@@ -179,7 +179,7 @@ def find(tx: Tx, event_id: str) -> CalendarEvent | None:
 def get(tx: Tx, scope: Scope, event_id: str) -> CalendarEvent:
     found = find(tx, event_id) if ids.is_id(ids.CALENDAR_EVENT, event_id) else None
     if found is None or not scope.covers(found.account_id, found.pod_id, found.inbox_id):
-        raise NotFound("No such calendar event.")
+        raise no_such("calendar event")
     return found
 
 

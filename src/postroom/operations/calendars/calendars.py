@@ -15,7 +15,7 @@ from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
 from postroom.calendar_errors import DefaultCalendar
 from postroom.config import Config
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars.calendar_json import ShownCalendar, show_calendar
@@ -119,7 +119,7 @@ def list_calendars(tx: Tx, caller: Caller, query: CalendarQuery) -> CalendarPage
     """List calendars: of an inbox, a pod or all; the default one of each inbox first"""
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
     if scope is None:
-        raise NotFound("No such inbox or pod.")
+        raise no_such("inbox or pod")
     found, total = inbox_calendars.list_within(tx, scope, query.limit, query.offset)
     return CalendarPage([show_calendar(each) for each in found], total)
 

@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
-from postroom.errors import BadRequest, NotFound, NothingToDo
+from postroom.errors import BadRequest, NotFound, NothingToDo, no_such
 from postroom.inward import admit, into_thread
 from postroom.mailbox import drafts, inboxes, labels, messages, threads, trash
 from postroom.mailbox.documents import Document
@@ -358,7 +358,7 @@ def file_imported(
 def get_draft(tx: Tx, inbox_id: str, draft_id: str) -> tuple[Inbox, KeptDraft, list[KeptFile]]:
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return inbox, drafts.get(tx, inbox.scope, draft_id), drafts.read_files(tx, draft_id)
 
 

@@ -16,7 +16,7 @@ from postroom.accounts.people.users import ACTIVE, OWNER, User
 from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
-from postroom.errors import Forbidden, NotFound, Unauthorized
+from postroom.errors import Forbidden, Unauthorized, no_such
 from postroom.external_mailboxes import address_uses
 from postroom.limits import SIGN_IN_LINK_MINUTES
 from postroom.operations.people import passkeys
@@ -180,7 +180,7 @@ def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
     """Set the pod of the session, for users with several pods."""
     user = users.find(tx, caller.user_id or "")
     if caller.session_id is None or user is None or pod_id not in user.pod_ids:
-        raise NotFound("No such pod.")
+        raise no_such("pod")
     sessions.choose_pod(tx, caller.session_id, pod_id)
 
 

@@ -26,7 +26,7 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
         return (plain,)
     items = [value] if isinstance(value, str) else value
     if characters(items) - 1 > LIST_LIMIT_CHARACTERS:
-        raise BadRequest(f"{field} is too long.", field=field)
+        raise BadRequest(f"{field} has more than {LIST_LIMIT_CHARACTERS:,} characters.", field=field)
     written: list[str] = []
     for item in items:
         if CONTROL.search(item):
@@ -98,5 +98,5 @@ def read_reply_to(value: str | None) -> str | None:
         return None
     (address,) = read_addresses("replyTo", value)[:1] or [None]
     if address is None:
-        raise BadRequest("replyTo is not an email address.", field="replyTo")
+        raise BadRequest("replyTo is not an email address. Use name@example.com.", field="replyTo")
     return str(address)

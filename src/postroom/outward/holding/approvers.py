@@ -31,13 +31,13 @@ def require_still_may_approve(tx: Tx, caller: Caller) -> None:
     if key is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
     if APPROVE not in key.permissions:
-        raise Forbidden("This key may not do that: it needs the permission approve.")
+        raise Forbidden("This key may not do that: it needs the permission approve. Use a key that has it.")
 
 
 def add_approval(tx: Tx, hold: Hold, given: GivenApproval) -> Hold:
     """Keeps earlier approvals that still count. The caller has locked the message."""
     if given.person == hold.key_id and _is_of_a_user(tx, hold):
-        raise Forbidden("You cannot approve your own mail: another person has to.")
+        raise Forbidden("You cannot approve your own email: another person has to.")
     earlier = [each for each in hold.approvals if _still_counts(tx, hold, each.actor)]
     if any(each.person == given.person for each in earlier):
         raise Forbidden("You have already approved this. Another person has to.")

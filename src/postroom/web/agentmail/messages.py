@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, NotFound, no_such
 from postroom.fields import Cursor, Span
 from postroom.limits import PAGE_BYTES
 from postroom.mailbox import attachments, infected, keyset_listing, labels, messages, raw_mails
@@ -238,7 +238,7 @@ def get_message_file(
     for file in attachments.list_of_messages(tx, [message.id]).get(message.id, []):
         if attachment_id == showing.file_id(message.id, file.position):
             return showing.show_link(tx, message.id, file.position, file, links)
-    raise NotFound("No such attachment.")
+    raise no_such("attachment")
 
 
 def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> shapes.Page:

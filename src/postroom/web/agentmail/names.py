@@ -8,7 +8,7 @@ from postroom import ids
 from postroom.accounts import domains, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
-from postroom.errors import ApiError, BadRequest, NotFound
+from postroom.errors import ApiError, BadRequest, NotFound, no_such
 from postroom.limits import ADDRESS_CHARACTERS
 from postroom.mailbox import drafts, inboxes, keyset_listing, messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -97,7 +97,7 @@ def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
             (message,) = showing.show_messages(tx, [found])
             given = message.labels
         if hidden & set(given):
-            raise NotFound("No such thread." if isinstance(found, Thread) else "No such message.")
+            raise no_such("thread" if isinstance(found, Thread) else "message")
 
 
 def find_domain(tx: Tx, within: Scope, name: str) -> str:
@@ -112,7 +112,7 @@ def find_domain(tx: Tx, within: Scope, name: str) -> str:
 def get_inbox(tx: Tx, scope: Scope, name: str) -> Inbox:
     inbox = find_inbox(tx, scope, name)
     if inbox is None:
-        raise NotFound("No such inbox.")
+        raise no_such("inbox")
     return inbox
 
 
@@ -133,7 +133,7 @@ def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
         return messages.get_outline(tx, inbox.scope, name).id
     found = None if "\0" in name else keyset_listing.find_by_rfc_id(tx, inbox.id, name)
     if found is None:
-        raise NotFound("No such message.")
+        raise no_such("message")
     return found
 
 

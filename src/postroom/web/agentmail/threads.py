@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
-from postroom.errors import NotFound
+from postroom.errors import no_such
 from postroom.fields import Cursor
 from postroom.mailbox import inboxes, keyset_listing, labels, messages, threads
 from postroom.mailbox.message_json import Links
@@ -91,7 +91,7 @@ def get_thread_file(
     threads.get(tx, caller.scope, thread_id)
     message = messages.get(tx, caller.scope, attachment_id.partition(".")[0])
     if message.thread_id != thread_id:
-        raise NotFound("No such attachment.")
+        raise no_such("attachment")
     return get_message_file(tx, caller, message.id, attachment_id, links)
 
 

@@ -22,14 +22,14 @@ Place = tuple[str, str]  # of a file: its message and its name
 
 
 class NamedFiles(Struct, frozen=True):
-    """What the rows say of the files that a request names."""
+    """Rows of the uploads and attachments that a request names."""
 
     uploads: dict[str, FileLink]
     of_messages: dict[Place, Attachment]
 
 
 class Whole(Struct, frozen=True):
-    """Files with their bytes; the uploads among them, and the messages that some were taken from."""
+    """Files with their bytes, the uploads among them, and the messages that some come from."""
 
     files: list[SentFile]
     uploads: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ async def send_named(
     body: SendBody,
     send: Callable[[SendBody, Callable[[Order], Order]], Awaitable[SendAnswer]],
 ) -> SendAnswer:
-    """Sends a body whose files are fetched first.
+    """Fetch the files that the body names, and send it.
 
     The hash is of the request, in which uploads are ids: a repeat is answered after they are used up.
     """
@@ -74,7 +74,7 @@ async def send_named(
 
 
 def find_answer(tx: Tx, call: Call, inbox_id: str, key: str, request_hash: str) -> bytes | None:
-    """A cached caller is checked again."""
+    """Return the stored answer to this request, or None. Check a caller from the cache again."""
     if call.is_remembered and call.inbox is not None:
         inboxes.require_unchanged(tx, [(call.caller, call.inbox)], call.now())
     inbox = inboxes.get(tx, call.scope, inbox_id)
@@ -82,7 +82,7 @@ def find_answer(tx: Tx, call: Call, inbox_id: str, key: str, request_hash: str) 
 
 
 async def fetch(call: Call, inbox_id: str, files: Sequence[SentFile]) -> Whole:
-    """With the bytes of all files. Their sizes are added up before any is read."""
+    """Return the files with their bytes. Add up their sizes before reading any."""
     if not are_named(files):
         return Whole(list(files))
     named = await call.resources.db.read(look_up, call, inbox_id, files)
@@ -109,7 +109,7 @@ def place_of(file: SentFile) -> Place | None:
 
 
 def find_file(tx: Tx, call: Call, message_id: str, filename: str) -> Attachment:
-    """Only files that this key can download."""
+    """Return the attachment, if this key can download it."""
     require_any(call.caller.permissions, READING)
     require_word(call.caller.words, "message_read")
     try:
@@ -123,7 +123,7 @@ def find_file(tx: Tx, call: Call, message_id: str, filename: str) -> Attachment:
 
 
 async def fetch_files(call: Call, wanted: Mapping[Place, Attachment]) -> dict[Place, bytes]:
-    """Each message is read once."""
+    """Return the bytes of each attachment. Read each message once."""
     found: dict[Place, bytes] = {}
     for message_id in dict.fromkeys(message_id for message_id, _ in wanted):
         raw = await raw_mails.read(call.resources, message_id, with_trace=False)

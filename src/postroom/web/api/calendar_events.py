@@ -1,4 +1,4 @@
-"""Calendar events over REST: made, changed, cancelled and answered, with the emails that say so."""
+"""Calendar events over REST: create, change, cancel and answer them, and send the emails for it."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ class Response(Struct, frozen=True):
 
 
 def find_key(call: Call) -> str | None:
-    """Return the Idempotency-Key, which only changes that are told to attendees need."""
+    """Return the Idempotency-Key, or None: only changes sent to attendees need one."""
     given = header(call.request, b"idempotency-key")
     return idempotency.require_key(given) if given else None
 
@@ -107,7 +107,7 @@ async def change(
 
 
 async def again_if_changed(act: Callable[[], Awaitable[ShownCalendarEvent]]) -> ShownCalendarEvent:
-    """Act on the event as it is then: requests name no version, and an email that leaves changes it too."""
+    """Run `act`, again if the event changed meanwhile: requests name no version, and emails change it too."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(EventChanged):
             return await act()
@@ -208,7 +208,7 @@ async def respond(call: Call, event_id: str, body: Response, key: str) -> ShownC
 async def find_event(
     call: Call, event_id: str, query: ChangeQuery
 ) -> tuple[EventTarget, CalendarEvent, EventTime | None]:
-    """The event, and the occurrence that is meant; None: all of it."""
+    """Return the event, and the occurrence that the query names or None for the whole event."""
     target = await call.resources.db.read(scheduling.find_target, call.scope, event_id)
     event = target.event
     assert event is not None

@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from postroom.errors import InvalidTarget, InvalidWebhookUrl, NotFound
+from postroom.errors import InvalidTarget, InvalidWebhookUrl, NotFound, no_such
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import calendar_events
 from postroom.mailbox.inbox_calendars import InboxCalendar
@@ -35,7 +35,7 @@ async def calendar_feed(site: Site, file: str) -> Response:
     """The calendar of a private link, as a calendar file"""
     token, _, ending = file.rpartition(".")
     if ending != "ics":
-        raise NotFound("No such calendar.")
+        raise no_such("calendar")
     calendar, found = await site.resources.db.read(read_feed, token)
     now = datetime.fromtimestamp(site.resources.now() / 1000, UTC)
     content = await pools.COMPOSING.run(write_feed, calendar.name, found, now)
@@ -50,12 +50,12 @@ async def calendar_feed(site: Site, file: str) -> Response:
 def read_feed(tx: Tx, token: str) -> tuple[InboxCalendar, list[Series]]:
     calendar = inbox_calendars.find_by_feed(tx, hash_token(token))
     if calendar is None:
-        raise NotFound("No such calendar.")
+        raise NotFound("No such calendar. Ask for a new link.")
     return calendar, calendar_events.list_newest_series(tx, calendar.id)
 
 
 async def require_allowed_source(resources: Resources, body: Any) -> dict[str, Any]:
-    """A feed may be where a webhook may be."""
+    """Refuse a feed whose URL no webhook could have."""
     if isinstance(body.source_url, str):
         try:
             await require_allowed(resources, body.source_url)

@@ -1,4 +1,4 @@
-"""What connections need besides a transaction: resolving their targets, and testing them."""
+"""Resolve the targets of connections, and test them: what no transaction can do."""
 
 import time
 from typing import Any, cast
@@ -28,7 +28,7 @@ NOTHING_YET = (
 async def require_allowed_targets(
     resources: Resources, body: NewConnection | ConnectionChange
 ) -> dict[str, Any]:
-    """Refuses targets that can never be used; a name that cannot be resolved now is checked at each use."""
+    """Refuse targets that can never be used. A name that cannot be resolved now is checked at each use."""
     asked = {"apiUrl": body.api_url}
     if isinstance(body.oauth, Struct):
         asked["oauth"] = body.oauth.token_url
@@ -45,7 +45,7 @@ async def require_allowed_targets(
 async def require_allowed_relays(
     resources: Resources, body: NewPod | PodChange | DomainChange
 ) -> dict[str, Any]:
-    """The same for the relays of a pod or a domain, without DNS: names are resolved at each delivery."""
+    """Refuse relays that can never be used, without DNS: names are resolved at each delivery."""
     outbound = relay.require_relays(body.outbound) if isinstance(body.outbound, str) else None
     for way in relay.parse_ways(outbound) if outbound else ():
         assert way is not None  # `mx` was refused
@@ -79,7 +79,7 @@ async def test_connection(call: Call, connection_id: str) -> ConnectionTest:
 
 
 async def try_mailbox(call: Call, connection: Connection) -> ConnectionTest:
-    """Signs in and opens the folder, independently of the connection that follows it."""
+    """Sign in and open the folder, on a new connection."""
     started = time.monotonic()
     tokens = OAuthTokens(call.resources, cast(Fetcher, call.webhook_courier))
     try:

@@ -1,4 +1,4 @@
-"""The export of a contact: a zip file that is sent while it is made."""
+"""Export a contact as a zip file, which is sent while it is made."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress

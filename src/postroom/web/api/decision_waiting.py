@@ -1,4 +1,4 @@
-"""A message, at once or as soon as somebody has decided about it."""
+"""Get a message now, or as soon as somebody has decided about it."""
 
 import asyncio
 from collections import Counter
@@ -61,7 +61,7 @@ def counted(key_id: str) -> Iterator[None]:
 
 
 async def wait_for_change(call: Call, message_id: str, seconds: float) -> None:
-    """Listens before it looks, so that no decision is missed in between."""
+    """Wait until the message changes or the time is over. Listen before reading, to miss no decision."""
     db, loop = call.resources.db, asyncio.get_running_loop()
     ends = loop.time() + seconds
     await db.read(messages.get_outline, call.scope, message_id)  # only what the caller may see
@@ -78,7 +78,7 @@ async def wait_for_change(call: Call, message_id: str, seconds: float) -> None:
 
 
 def state_of(tx: Tx, message_id: str) -> tuple[str, str | None] | None:
-    """Its status and the state of its hold; None if it was deleted."""
+    """Return the status of the message and the state of its hold, or None if it was deleted."""
     row = tx.one(
         "select status, holds.state from messages left join holds on holds.message_id = messages.id"
         " where messages.id = :id",

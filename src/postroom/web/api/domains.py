@@ -1,4 +1,4 @@
-"""What domains need besides a transaction: a new signing key, and DNS queries."""
+"""Make signing keys of domains and look up their records: what no transaction can do."""
 
 import asyncio
 from typing import Any
@@ -72,7 +72,7 @@ async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
 
 
 def _means_the_same(wanted: str, found: str) -> bool:
-    """DKIM must be exactly our key; for SPF and DMARC any record of that kind is the owner's choice."""
+    """Return whether the record found is right. DKIM must have our key; any SPF or DMARC record counts."""
     if wanted.startswith("v=DKIM1"):
         return public_key(found) == public_key(wanted)
     return found.lower().startswith(wanted.split(" ")[0].rstrip(";").lower())

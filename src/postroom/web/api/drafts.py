@@ -1,4 +1,4 @@
-"""Drafts over REST: written in steps, also by keys that may not send, and sent as a whole."""
+"""Drafts over REST: write one in steps, with no permission to send, and send it whole."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroom import ids
-from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
+from postroom.errors import ApiError, BadRequest, DraftChanged, no_such
 from postroom.fields import PageQuery
 from postroom.mailbox import drafts, file_links, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
@@ -57,7 +57,7 @@ VERSION = re.compile(r'(?P<quote>"?)(?P<version>[0-9]{1,15})(?P=quote)')
 
 
 class Seen(Struct, frozen=True):
-    """What the sender of a draft has seen: nothing else is sent."""
+    """The version and content that the sender of a draft has seen: nothing else is sent."""
 
     version: int | None
     content_hash: str | None
@@ -86,7 +86,7 @@ async def create_draft(call: Call, inbox_id: str, body: NewDraft) -> ShownDraft:
 
 
 async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
-    """Runs in a thread: a draft may hold long lists."""
+    """Return the fields of the body, read in a thread: a draft may hold long lists."""
     given = await pools.COMPOSING.run(verbs.read_fields, body)
     require_no_steering(given.get("headers") or (), call.resources.config.allowed_headers)
     return given
@@ -152,7 +152,7 @@ async def send_draft(
 
 
 async def send_once(call: Call, draft_id: str, seen: Seen) -> RawReceipt:
-    """Sends the draft at the version that was seen; raises DraftChanged if it changes before acceptance."""
+    """Send the draft at the version that was seen. Raise DraftChanged if it changes before acceptance."""
     found = await call.resources.db.read(look_up, call, draft_id)
     if isinstance(found, SendAnswer):
         return to_response(found)
@@ -172,13 +172,13 @@ async def send_once(call: Call, draft_id: str, seen: Seen) -> RawReceipt:
 
 
 def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, list[KeptFile]]:
-    """Reads the draft first: if it was sent with this key, the key is found afterwards.
+    """Return the draft with its files, or the stored answer if it was sent with this key.
 
     A known key is answered even if its draft is gone.
     """
     draft = drafts.find(tx, call.scope, draft_id)
     if draft is None and "idempotency-key" not in call.request.headers:
-        raise NotFound("No such draft.")
+        raise no_such("draft")
     key = require_idempotency_key(call.request)
     inbox = None if draft is None else inboxes.find(tx, draft.inbox_id)
     known = idempotency.find_answer(tx, call.scope, inbox, key, hash_of(draft_id), call.now())
@@ -186,12 +186,12 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
         inboxes.get(tx, call.scope, msgspec.json.decode(known, type=SendReceipt).inbox_id)
         return SendAnswer(known, is_replay=True)
     if draft is None:
-        raise NotFound("No such draft.")
+        raise no_such("draft")
     return draft, drafts.read_files(tx, draft.id)
 
 
 def seen_version(call: Call, given: int | UnsetType = UNSET) -> int | None:
-    """From If-Match (RFC 9110 section 13.1.1), quoted or not, or from the body; None: any version."""
+    """Return the version in If-Match (RFC 9110, section 13.1.1) or in the body, or None for any version."""
     field = call.request.headers.get("if-match", "*").strip()
     named = VERSION.fullmatch(field)
     if field != "*" and named is None:
@@ -219,7 +219,7 @@ async def with_files(resources: Resources, order: Order, files: Sequence[KeptFil
 
 
 async def view_draft(call: Call, draft_id: str) -> DraftView:
-    """The draft as it is now, and the mail that would be sent now; or why it cannot be sent."""
+    """Return the draft with the email that would be sent now, or with the reason why it cannot be sent."""
     found = await call.resources.db.read(verbs.read_draft, call.caller, draft_id)
     shown = show(found)
     try:
@@ -234,7 +234,7 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
 
 
 def read_draft(draft: KeptDraft, key: str) -> Order:
-    """What is shown before it is sent, and sent then."""
+    """Return the draft as an order: the preview shows it, and sending sends it."""
     order = read_order(draft.inbox_id, key, hash_of(draft.id), verbs.to_send_body(draft))
     return structs.replace(order, agent_text=draft.agent_text)
 
@@ -262,7 +262,7 @@ def show(found: WholeDraft) -> ShownDraft:
 async def write_with_files(
     call: Call, sent: Sequence[SentFile], verb: Callable[..., T], *arguments: Any
 ) -> T:
-    """Blobs are durable before the rows that name them. The first argument names an inbox or a draft."""
+    """Store the files, then run `verb`: a blob is durable before the row that names it."""
     resources, found = call.resources, Whole(list(sent))
     if are_named(sent):
         inbox_id = await resources.db.read(inbox_of, call, arguments[0])
@@ -287,7 +287,7 @@ def inbox_of(tx: Tx, call: Call, named: str) -> str:
 
 
 def take_and_run(inbox_id: str, uploads: Sequence[str], verb: Callable[..., T], tx: Tx, *arguments: Any) -> T:
-    """The last argument is the time."""
+    """Use up the uploads, and run the verb. The last argument is the time."""
     if uploads:
         file_links.take(tx, inbox_id, uploads, arguments[-1])
     return verb(tx, *arguments)

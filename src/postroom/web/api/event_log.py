@@ -22,7 +22,7 @@ async def list_events(call: Call, query: EventQuery) -> EventPage:
 async def wait_for_events(
     call: Call, wanted: EventChoice | None, position: int, query: EventQuery
 ) -> EventSlice:
-    """Listens before it reads, so that no event is missed in between."""
+    """Return the next events, or none at the timeout. Listen before reading, to miss no event."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
     with closing(call.resources.db.listen(event_log.bell(call.account_id))) as subscription:

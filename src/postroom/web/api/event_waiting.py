@@ -1,4 +1,4 @@
-"""Waiting for a message: the first that matches, or nothing at the timeout."""
+"""Wait for a message: return the first that matches, or nothing at the timeout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -41,7 +41,7 @@ async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> RawMe
 async def first_match(
     call: Call, inbox_id: str, position: int, query: WaitQuery, asked: Query | None
 ) -> Event | None:
-    """Listens before it reads, so that no message is missed in between."""
+    """Return the first event that matches, or None. Listen before reading, to miss no message."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.scope, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))

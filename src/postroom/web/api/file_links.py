@@ -1,4 +1,4 @@
-"""Links for one file: what is PUT there waits to be attached, what is fetched there is gone."""
+"""Links that work once: PUT a file to attach later, or GET an attachment."""
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,7 @@ class StoredUpload(Struct, rename="camel", frozen=True):
 
 
 def kind_of(path: str) -> str | None:
-    """Whether this path is a link for a file."""
+    """Return the kind of link that this path is, or None."""
     return next((kind for kind, prefix in PATHS.items() if path.startswith(prefix)), None)
 
 
@@ -39,7 +39,7 @@ async def answer(resources: Resources, kind: str, request: Request) -> Response:
 
 
 async def take_upload(resources: Resources, link: FileLink, request: Request) -> Response:
-    """200 means that the bytes are durable. Until then the link works again: nothing was stored."""
+    """Store the body, and answer 200 once it is durable. The link still works after a failure."""
     require_as_named(link, request)
     content = await read_bytes(request, link.size_bytes, UPLOAD_SECONDS)
     if len(content) != link.size_bytes:
@@ -58,7 +58,7 @@ async def take_upload(resources: Resources, link: FileLink, request: Request) ->
 
 
 def require_as_named(link: FileLink, request: Request) -> None:
-    """A PUT without Content-Type or Content-Length is fine; a wrong one is refused before it is read."""
+    """Refuse a wrong Content-Type or Content-Length before the body is read. Both may be missing."""
     given = media_type(header(request, b"content-type"))
     if given and given != media_type(link.content_type):
         raise UnsupportedMediaType(

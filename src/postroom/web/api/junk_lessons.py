@@ -1,4 +1,4 @@
-"""Teaches the junk filter with emails that are no messages here, such as a folder of another mail client."""
+"""Teach the junk filter with emails that are not stored here, such as a folder of another mail client."""
 
 from postroom.operations import junk
 from postroom.operations.junk import JunkExamples, JunkLessons

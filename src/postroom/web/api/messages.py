@@ -31,7 +31,7 @@ SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Poli
 
 
 async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
-    """Called after the commit: a leftover blob is swept later, but a row without its blob is unreadable."""
+    """Remove blobs, after the commit: a leftover blob is swept later, but a row needs its blob."""
     for blob in blobs:
         await raw_mails.remove_blob(resources, blob)
 
@@ -132,7 +132,7 @@ def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now:
 def find_linked_file(
     tx: Tx, message_id: str, filename: str, expires: str, signature: str, now: int
 ) -> Attachment | KeptFile:
-    """A file of a message or a draft."""
+    """Return the attachment of a message or a draft that a signed link names."""
     secret = attachments.link_secret(tx)
     attachments.require_signed_link(secret, message_id, filename, expires, signature, now)
     if ids.is_id(ids.DRAFT, message_id):

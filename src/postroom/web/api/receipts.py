@@ -1,4 +1,4 @@
-"""The signed receipt of a sent message: its bytes are read and hashed outside of the transaction."""
+"""Return the signed receipt of a sent message, whose bytes are hashed outside of the transaction."""
 
 from postroom.mailbox import raw_mails
 from postroom.operations import receipts

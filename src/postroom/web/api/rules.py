@@ -1,4 +1,4 @@
-"""Tries a rule on the last messages, before it is saved."""
+"""Try a rule on the last messages before it is saved."""
 
 from typing import Annotated
 
@@ -58,7 +58,9 @@ def try_on_messages(tx: Tx, call: Call, body: RuleTrial) -> TriedRule:
         try:
             place = inboxes.get(tx, call.scope, body.inbox_id).scope
         except NotFound:
-            raise BadRequest("inboxId is not an inbox here.", field="inboxId") from None
+            raise BadRequest(
+                "inboxId is not an inbox of this key. GET /v1/inboxes lists them.", field="inboxId"
+            ) from None
     require_valid(tx, call.caller, place, body.query, body.actions)
     asked = message_search.parse(body.query, "query")
     asks_header = any(each.name == "header" for group in asked.filters for each in group)

@@ -1,4 +1,4 @@
-"""Search over REST: for at most two seconds."""
+"""Search messages over REST, for at most two seconds."""
 
 import time
 

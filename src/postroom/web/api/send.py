@@ -1,4 +1,4 @@
-"""Sending over REST: an email, an answer to an invitation, or a redirected mail."""
+"""Send over REST: an email, an answer to an invitation, or a redirected email."""
 
 from collections.abc import Callable
 from typing import Annotated

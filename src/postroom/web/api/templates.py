@@ -19,7 +19,7 @@ D = TypeVar("D", bound=DraftBody)
 
 
 async def order_from_template(call: Call, inbox_id: str, key: str, body: SendBody) -> Order | SendAnswer:
-    """The hash is of the request: a repeat is answered, whatever happened to the template."""
+    """Return the order with the template filled in, or the stored answer to a repeat."""
     request_hash = await pools.COMPOSING.run(hash_body, inbox_id, body)
     found = await call.resources.db.read(look_up, call, inbox_id, key, request_hash, body.template or "")
     if isinstance(found, SendAnswer):
@@ -39,7 +39,7 @@ async def order_from_template(call: Call, inbox_id: str, key: str, body: SendBod
 def look_up(
     tx: Tx, call: Call, inbox_id: str, key: str, request_hash: str, wanted: str
 ) -> SendAnswer | Template:
-    """A cached caller is checked again."""
+    """Return the stored answer to this request, else the template. Check a caller from the cache again."""
     if call.is_remembered and call.inbox is not None:
         inboxes.require_unchanged(tx, [(call.caller, call.inbox)], call.now())
     inbox = inboxes.get(tx, call.scope, inbox_id)
@@ -50,7 +50,7 @@ def look_up(
 
 
 async def fill_new_draft(call: Call, inbox_id: str, body: D) -> D:
-    """Filled in at once, so that a draft shows what will be sent."""
+    """Return the body with its template filled in now, so that a draft shows what will be sent."""
     if not body.template:
         return without_template(body)
     template = await call.resources.db.read(find_of_inbox, call, inbox_id, body.template)
@@ -97,7 +97,7 @@ def require_alone(body: str | UnsetType | None, body_html: str | UnsetType | Non
 
 
 async def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
-    """Runs in a thread: a template may be as long as an email."""
+    """Return the text with the values filled in, in a thread: a template may be as long as an email."""
     content = await pools.COMPOSING.run(templates.fill, template, dict(values))
     if content.subject is not None:
         require_subject(content.subject)

@@ -1,4 +1,4 @@
-"""What webhooks need besides a transaction: resolving their address, posting a test, replaying a log."""
+"""Resolve addresses of webhooks, post tests and retry deliveries: what no transaction can do."""
 
 from typing import Any
 
@@ -32,17 +32,17 @@ TEST_KIND = "webhook.test"
 
 
 async def require_allowed(resources: Resources, url: str) -> None:
-    """Refuses URLs that can never be used; a name that cannot be resolved now is checked at each delivery."""
+    """Refuse a URL that can never be used. A name that cannot be resolved now is checked at each delivery."""
     try:
         await allowed_target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
     except DnsTemporary:
         return
     except allowed_target.ForbiddenTarget as error:
-        raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
+        raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}.") from None
 
 
 async def require_allowed_urls(resources: Resources, body: Any) -> dict[str, Any]:
-    """Checks all URLs of a body."""
+    """Refuse a body with a URL that can never be used."""
     for url in urls_of(body):
         if isinstance(url, str):
             await require_allowed(resources, url)
@@ -50,7 +50,7 @@ async def require_allowed_urls(resources: Resources, body: Any) -> dict[str, Any
 
 
 def urls_of(body: Any) -> list[str | UnsetType | None]:
-    """URLs of a webhook, of an inbox's own webhook, or of notification targets."""
+    """Return the URLs of a webhook, of an inbox's webhook, or of notification targets."""
     if isinstance(body, NotificationsBody):
         return [each.target for each in body.targets if each.kind != EMAIL]
     return [body.webhook_url if isinstance(body, NewInbox | InboxChange) else body.url]
@@ -76,13 +76,13 @@ async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
 
 
 async def ask_endpoint(call: Call, webhook: stored.Webhook) -> WebhookTest:
-    """The endpoint of a subscription gets events once it has echoed a challenge."""
+    """Send a challenge, and activate the subscription if the endpoint echoes it."""
     verification_id, challenge, body = mcp_event.new_challenge()
     webhook = replace(webhook, headers={**webhook.headers, **mcp_event.headers(webhook)})
     outcome = await post_body(call.resources, call.webhook_courier, webhook, verification_id, body)
     if not outcome.is_success or not mcp_event.agrees(outcome.text, challenge):
         raise WebhookFailed(
-            "The endpoint did not answer with the challenge.",
+            "The endpoint did not answer with the challenge. Have it return the challenge.",
             status=outcome.code,
             milliseconds=outcome.milliseconds,
             reason=failure_of(outcome),
@@ -92,7 +92,7 @@ async def ask_endpoint(call: Call, webhook: stored.Webhook) -> WebhookTest:
 
 
 def failure_of(outcome: Outcome) -> str:
-    """A category, never what the endpoint said."""
+    """Return the category of the failure, never the endpoint's answer."""
     if outcome.is_success:
         return "challenge_failed"
     return "unreachable" if outcome.code is None else f"http_{outcome.code // 100}xx"

@@ -41,7 +41,7 @@ async def read_with_files(request: Request, kind: type[T]) -> T:
             async with asyncio.timeout(UPLOAD_SECONDS):
                 return await read_multipart(request, kind)
         except TimeoutError:
-            raise RequestTimeout("The form did not arrive in time.") from None
+            raise RequestTimeout("The form did not arrive in time. Send it again.") from None
     body: T = await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
     return body
 

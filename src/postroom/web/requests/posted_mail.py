@@ -22,7 +22,7 @@ async def take_post(resources: Resources, intake: PostIntake, request: Request) 
     token = request.scope["path"].removeprefix(PREFIX).removesuffix("/mime")
     connection = await resources.db.read(connections.find_by_token, token)
     if connection is None:
-        raise NotFound("No connection has this URL.")
+        raise NotFound("No connection has this URL. Copy the postUrl of the connection.")
     body = await read_bytes(request, limits.FOREIGN_EMAIL_BYTES, POST_SECONDS)
     headers = {name.lower(): value for name, value in reversed(request.headers.items())}
     post = Post(headers, dict(request.query_params), body, resources.now())

@@ -158,7 +158,7 @@ async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS
         async with asyncio.timeout(seconds):
             return await _read_up_to(request, limit)
     except TimeoutError:
-        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds.") from None
+        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
 
 
 async def _read_up_to(request: Request, limit: int) -> bytes:

@@ -7,7 +7,7 @@ from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import PolicyRule
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, NotFound, no_such
 from postroom.mailbox import inboxes
 from postroom.operations import policies as verbs
 from postroom.resources import Tx
@@ -47,7 +47,7 @@ def find_entry(tx: Tx, place: Scope, direction: str, type: str, entry: str) -> P
     for rule in policy.get(tx, place, ours).rules:
         if (rule.type, rule.value) == (kind, wanted):
             return rule
-    raise NotFound("No such entry.")
+    raise no_such("entry")
 
 
 def list_entries(tx: Tx, place: Scope, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, no_such
 from postroom.fields import iso
 from postroom.mailbox import documents, drafts, inboxes, labels, messages, raw_mails
 from postroom.mailbox.documents import Document
@@ -223,7 +223,7 @@ def find_file(tx: Tx, draft_id: str, attachment_id: str) -> tuple[int, KeptFile]
     for number, file in enumerate(drafts.list_files(tx, [draft_id])[draft_id]):
         if attachment_id == showing.file_id(draft_id, number):
             return number, file
-    raise NotFound("No such attachment.")
+    raise no_such("attachment")
 
 
 async def send_draft(call: Call, draft_id: str, body: shapes.LabelChange) -> shapes.SentMessage:

@@ -98,7 +98,7 @@ def answer_fixed(path: str) -> Response:
 def answer(request: Request, by_url: dict[str, Asset]) -> Response:
     asset = by_url.get(request.scope["path"])
     if asset is None:
-        raise NotFound("No such file.")
+        raise NotFound("No such file. Reload the page.")
     headers = {**KEPT, "Vary": "Accept-Encoding", "Content-Type": asset.media_type}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(asset.packed, headers={**headers, "Content-Encoding": "gzip"})
