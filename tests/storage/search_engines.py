@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
+from postroom.storage.engines.postgres_words import to_copy
 from postroom_mail.search import index_entry, match_expression, tokens
 from postroom_mail.search.index_entry import IndexEntry, Searchable
 from postroom_mail.search.query import Query, Term
@@ -28,8 +29,9 @@ class Engines:
         for number, entry in enumerate(entries):
             words = (number, index_entry.to_fts5(entry))
             self.sqlite.execute("insert into mails (rowid, words) values (?, ?)", words)
-            words = (number, index_entry.to_tsvector(entry))
-            self.postgres.execute("insert into mails values (%s, %s::tsvector)", words)
+        vectors = [(number, index_entry.to_tsvector(entry)) for number, entry in enumerate(entries)]
+        with self.postgres.cursor().copy("copy mails from stdin (format binary)") as copy:
+            copy.write(to_copy(vectors))
 
     def find_on_sqlite(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         sql = "select rowid from mails where mails match ? order by rowid desc"

@@ -20,6 +20,7 @@ FTS5_TOKENIZER = f"ascii tokenchars '{ANYWHERE}{SUBJECT}{SENDER}{RECIPIENTS}{SCO
 
 MAX_READ_CHARS = 400_000
 LAST_PLACE = 16_383  # shared by all words without a position of their own: found, but not in phrases
+BYTES_OF_A_PLACE = 2
 MAX_PLACES_OF_A_TOKEN = 255
 # So much stays within what may be distinct: folding gives at most two characters, of four bytes, for one.
 UNCOUNTED_PLACES, UNCOUNTED_CHARS = 4_300, 20_000
@@ -198,11 +199,33 @@ def to_fts5(entry: IndexEntry) -> str:
     return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 
 
-def to_tsvector(entry: IndexEntry) -> str:
-    found: dict[str, list[str]] = {}
-    for place, token in enumerate(entry.places, 1):
-        found.setdefault(token, []).append(str(place))
-    found.pop(GAP, None)
-    for token in (*entry.behind, *entry.scopes):
-        found.setdefault(token, []).append(str(LAST_PLACE))
-    return " ".join([f"'{token}':{','.join(places)}" for token, places in found.items()])
+def to_tsvector(entry: IndexEntry, *unplaced: str) -> bytes:
+    """In PostgreSQL's binary form, which it need not parse; `unplaced` are further tokens.
+
+    The form: a count, and for each token its bytes, a zero, the count of its places, and these.
+    """
+    found: dict[bytes, bytes] = {}
+    for token, place in zip(" ".join(entry.texts).encode().split(), _places(), strict=False):
+        if token in found:
+            found[token] += place
+        else:
+            found[token] = place
+    found.pop(GAP.encode(), None)
+    for token in dict.fromkeys(" ".join([*entry.behind, *entry.scopes]).encode().split()):
+        found[token] = found.get(token, b"") + LAST_PLACE.to_bytes(BYTES_OF_A_PLACE)
+    found |= {token.encode(): b"" for token in unplaced}
+    ends = _ends()
+    tokens = [token + ends[len(places)] + places for token, places in found.items()]
+    return len(tokens).to_bytes(4) + b"".join(tokens)
+
+
+@lru_cache(1)
+def _places() -> list[bytes]:
+    return [place.to_bytes(BYTES_OF_A_PLACE) for place in range(1, LAST_PLACE)]
+
+
+@lru_cache(1)
+def _ends() -> list[bytes]:
+    """What ends a token, by the bytes of its places."""
+    counts = range(MAX_PLACES_OF_A_TOKEN + 2)
+    return [b"\0" + count.to_bytes(BYTES_OF_A_PLACE) for count in counts for _ in range(BYTES_OF_A_PLACE)]

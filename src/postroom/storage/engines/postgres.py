@@ -33,6 +33,7 @@ from postroom.storage.engines.postgres_connections import (
     PostgresConnection,
     PostgresConnections,
     Rows,
+    unavailable,
 )
 from postroom.storage.engines.postgres_words import PostgresWords
 from postroom.storage.group_commit import WriteQueue
@@ -110,12 +111,16 @@ class PostgresTx:
     def words(self) -> PostgresWords:
         return PostgresWords(self)
 
+    def copy(self, statement: LiteralString, content: bytes) -> None:
+        """`content` is all that the statement reads, in its format."""
+        self._connection.copy(statement, content)
+
     def _execute(self, statement: str, params: dict[str, object] | list[object]) -> Rows:
         try:
             return self._connection.execute(statement, params, binary=True)
         except psycopg.Error as error:
             if self._connection.closed:
-                raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+                raise unavailable() from error
             if not isinstance(error, psycopg.DataError):
                 raise
             given = params.values() if isinstance(params, dict) else params
@@ -171,7 +176,7 @@ class PostgresSession:
             self._connection.execute(statement)
         except psycopg.Error as error:
             self._connection.close()
-            raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+            raise unavailable() from error
 
 
 async def unless_busy(work: Awaitable[Any]) -> Any:

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -43,6 +43,10 @@ def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
     return psycopg.connect(url, autocommit=True, row_factory=dict_row)
 
 
+def unavailable() -> Unavailable:
+    return Unavailable("The database does not answer. Try again.", retry_after=5)
+
+
 class PostgresConnection:
     """A connection used by one thread, and since when that thread waits for an answer."""
 
@@ -67,6 +71,18 @@ class PostgresConnection:
         self.waiting_since = time.monotonic()
         try:
             return self._connection.execute(statement, params, binary=binary)
+        finally:
+            self.waiting_since = None
+
+    def copy(self, statement: LiteralString, content: bytes) -> None:
+        self.waiting_since = time.monotonic()
+        try:
+            with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.write(content)
+        except psycopg.Error as error:
+            if not self._connection.closed:
+                raise
+            raise unavailable() from error
         finally:
             self.waiting_since = None
 
@@ -100,12 +116,12 @@ class PostgresConnections:
     def open(self, **limits: str) -> PostgresConnection:
         """The limits are PostgreSQL settings of this connection."""
         if self._is_down:
-            raise Unavailable("The database does not answer. Try again.", retry_after=5)
+            raise unavailable()
         try:
             raw = connect(self._url)
         except psycopg.Error as error:
             self._is_doubtful = True
-            raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+            raise unavailable() from error
         connection = PostgresConnection(raw)
         with self._lock:
             self._open.add(connection)
@@ -133,7 +149,7 @@ class PostgresConnections:
             connection.execute(f"select {calls}", list(limits.values()))
         except psycopg.OperationalError as error:
             self.close(connection)
-            raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+            raise unavailable() from error
 
     async def _look_again_and_again(self) -> None:
         while True:

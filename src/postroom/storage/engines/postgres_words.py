@@ -4,25 +4,30 @@ GIN finds all matches before it returns the first. So every entry also has the n
 search names a few parts, then more, until it has enough.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import LiteralString, Protocol
 
+from postroom.storage.database import Tx
 from postroom_mail.search import index_entry, match_expression
 from postroom_mail.search.index_entry import IndexEntry
 from postroom_mail.search.query import Query
 
-if TYPE_CHECKING:
-    from postroom.storage.database import Tx
-
 PART_BITS = 10  # 1,024 entries
 FIRST_PARTS, MORE_PARTS = 4, 32
+# Signature, flags and length of an extension; of a row: fields, length and value of a number, next length.
+COPY_HEAD, COPY_ROW, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), struct.Struct(">hiqi"), b"\xff\xff"
+
+
+class CopyingTx(Tx, Protocol):
+    def copy(self, statement: LiteralString, content: bytes) -> None: ...
 
 
 class PostgresWords:
     __slots__ = ("_tx",)
     is_apart = False
 
-    def __init__(self, tx: "Tx") -> None:
+    def __init__(self, tx: CopyingTx) -> None:
         self._tx = tx
 
     def clear(self) -> None:
@@ -30,13 +35,8 @@ class PostgresWords:
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
         self._remove([doc for doc, _ in entries])
-        self._tx.many(
-            "insert into search_words (doc, words) values :rows",
-            [
-                (doc, f"{index_entry.to_tsvector(entry)} '{part_word(doc >> PART_BITS)}'")
-                for doc, entry in entries
-            ],
-        )
+        rows = [(doc, index_entry.to_tsvector(entry, part_word(doc >> PART_BITS))) for doc, entry in entries]
+        self._tx.copy("copy search_words (doc, words) from stdin (format binary)", to_copy(rows))
 
     def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
         self._remove(docs)
@@ -91,6 +91,14 @@ def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
         yield list(range(first, last + 1)), (first << PART_BITS) - 1
         last = first - 1
     yield [], lowest - 1
+
+
+def to_copy(rows: Iterable[tuple[int, bytes]]) -> bytes:
+    """Rows of a number and a value in the binary form of `copy`."""
+    parts = [COPY_HEAD]
+    for number, value in rows:
+        parts += (COPY_ROW.pack(2, 8, number, len(value)), value)
+    return b"".join((*parts, COPY_END))
 
 
 def part_word(number: int) -> str:
