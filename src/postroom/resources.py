@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
+from postroom.net.asked_once import AskedOnce
 from postroom.net.dns import Resolver
 from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.storage.blobs import Blobs
@@ -84,6 +85,7 @@ class Resources(Struct, frozen=True):
     workers: WorkerCounts = field(default_factory=WorkerCounts)
     damage: Damage = field(default_factory=Damage)
     services: ServiceFaults = field(default_factory=ServiceFaults)
+    service_answers: AskedOnce[Any] = field(default_factory=AskedOnce)  # of the junk filter's services
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
     event_translation: EventTranslation = field(default_factory=EventTranslation)

@@ -90,6 +90,22 @@ async def test_rspamd_and_spamd_count_within_bounds_and_nonsense_counts_nothing(
     assert await ask_services(load({"POSTROOM_SPAMD": "127.0.0.1:1"}), RAW) == ()
 
 
+async def test_no_line_break_of_a_stranger_comes_into_the_question_for_rspamd() -> None:
+    heads: list[bytes] = []
+
+    async def listens(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+
+    hostile = services.NoPeer("8.8.4.4\r\nPass: all", "x\r\nPass: all", "a\u0131@b.example")
+    for peer in (hostile, services.NoPeer("unknown", "h" * 400, "")):
+        async with service(listens) as address:
+            await ask_services(load({"POSTROOM_RSPAMD_URL": f"http://{address}"}), RAW, peer=peer)
+    for head in heads:
+        assert [line.partition(b":")[0] for line in head.splitlines()[1:-1]] == [b"Host", b"Content-Length"]
+    assert len(heads) == 2
+
+
 async def test_rspamd_is_asked_by_https_if_its_certificate_is_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

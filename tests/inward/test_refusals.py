@@ -1,5 +1,6 @@
 """Email that is refused before its 250: by the DMARC policy of its sender's domain, or as junk."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.inward.proxied import PEER, hand_over
+from tests.inward.test_junk_sources import service
 from tests.letters import letter
 from tests.waiting import until
 
@@ -137,7 +139,19 @@ async def test_a_message_says_what_was_done_for_a_policy_and_why(
 async def test_junk_is_refused_only_if_all_its_inboxes_refuse_it_and_content_alone_never_ends_a_talk(
     database_url: str, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with refusing(tmp_path, database_url, clock) as (server, _):
+    asked_of_rspamd: list[bytes] = []
+
+    async def rspamd(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.partition(b"Content-Length: ")[2].split()[0])
+        asked_of_rspamd.append(head + await reader.readexactly(length))
+        writer.write(b'HTTP/1.1 200 OK\r\n\r\n{"score": 3.0}')  # neither junk nor wanted
+        writer.close()
+
+    async with (
+        service(rspamd) as address,
+        refusing(tmp_path, database_url, clock, RSPAMD_URL=f"http://{address}") as (server, _),
+    ):
         hello, other = await server.new_inbox("hello"), await server.new_inbox("other")
         junk = {"action": "reject", "threshold": 0.9, "rejectThreshold": 0.95}
         await server.api.patch(f"/v1/inboxes/{hello}", json={"junk": junk})
@@ -152,6 +166,9 @@ async def test_junk_is_refused_only_if_all_its_inboxes_refuse_it_and_content_alo
             await messages_of(server, other),
         )
         assert (apart["folder"], marked["folder"]) == ("junk", "inbox")
+        assert len(asked_of_rspamd) == 2, "once for each email, for all of its inboxes"
+        for field in (b"IP: 8.8.4.4", b"Helo: mail.sender.test", b"From: alice@sender.test"):
+            assert all(b"\r\n%s\r\n" % field in each for each in asked_of_rspamd)
 
         sent = await server.api.post(
             f"/v1/inboxes/{hello}/send",

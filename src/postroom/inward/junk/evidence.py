@@ -1,13 +1,12 @@
 """Finds out what speaks for junk in an examination: the words of an email, and the server that brought it."""
 
 import asyncio
-from typing import Protocol
 
 from msgspec import Struct
 
 from postroom.inward.junk import models, words
 from postroom.inward.junk.lists import ask_lists
-from postroom.inward.junk.services import ask_services
+from postroom.inward.junk.services import Peer, ask_services_once
 from postroom.inward.junk.weighing import Evidence
 from postroom.net import public_addresses
 from postroom.net.dns import DnsTemporary, Resolver
@@ -29,17 +28,8 @@ class JunkContent(Struct, frozen=True):
         return self.mail.body_text or self.page.text
 
 
-class Peer(Protocol):
-    """The server that handed the email over: `peer_ip` is "" for email from inside."""
-
-    @property
-    def peer_ip(self) -> str: ...
-    @property
-    def helo(self) -> str: ...
-
-
 async def find_evidence(resources: Resources, inbox_id: str, content: JunkContent, peer: Peer) -> Evidence:
-    """Email from inside is not weighed."""
+    """Email from inside, which has no `peer_ip`, is not weighed."""
     if peer.peer_ip == "":
         return Evidence(0.0, is_from_inside=True)
     taught = await resources.db.read(models.find_for_inbox, inbox_id)
@@ -47,7 +37,7 @@ async def find_evidence(resources: Resources, inbox_id: str, content: JunkConten
     score, has_name, services, listed = await asyncio.gather(
         pools.READING.run(words.score, content.raw, content.mail, content.shown, content.page, taught),
         has_reverse_name(resources.resolver, peer.peer_ip),
-        ask_services(config, content.raw, resources.services, resources.now()),
+        ask_services_once(resources, content.raw, peer),
         ask_lists(
             resources.resolver,
             config.address_lists,
