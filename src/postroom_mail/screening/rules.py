@@ -57,8 +57,10 @@ SIGNAL_RULES = (
     SignalRule("runs_when_opened", 4, "Attaches a file that runs when it is opened."),
     SignalRule("disguised_file", 3, "Attaches a program under a name that reads as a document."),
     SignalRule("archived_program", 4, "Attaches an archive or disk image that can contain a program to run."),
-    SignalRule("office_macros", 3, "Attaches an office document with macros."),
-    SignalRule("active_content", 3, "Attaches a page or picture that contains a script."),
+    SignalRule("office_macros", 3, "Attaches an office document that runs macros, or loads what runs."),
+    SignalRule(
+        "active_content", 3, "Attaches a page or picture with a script, or a PDF that starts a program."
+    ),
     SignalRule("locked_archive", 2, "Attaches an archive whose content is encrypted."),
     SignalRule("password_beside", 2, "Mentions a password for an encrypted archive."),
     SignalRule(
