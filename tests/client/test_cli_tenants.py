@@ -2,7 +2,9 @@
 
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from postroom.upkeep.verification.audit_files import AuditLog
 from tests.client.live import Shell
 
 
@@ -61,7 +63,7 @@ def test_a_policy_is_set_shown_and_its_stops_are_listed(shell: Shell) -> None:
     assert shell.json("policy", "show", *inbox)["outbound"]["rules"] == []
 
 
-def test_what_was_decided_is_in_the_audit(shell: Shell) -> None:
+def test_what_was_decided_is_in_the_audit(shell: Shell, tmp_path: Path) -> None:
     made = shell.json("keys", "create", "--name", f"audited-{uuid.uuid4().hex}")
     entries = shell.json("audit", "list", "--limit", "100")["data"]
     assert made["id"] in {entry["target"] for entry in entries}
@@ -69,6 +71,10 @@ def test_what_was_decided_is_in_the_audit(shell: Shell) -> None:
     action = next(entry["action"] for entry in entries if entry["target"] == made["id"])
     only = shell.json("audit", "list", "--action", action, "--limit", "100")["data"]
     assert {entry["action"] for entry in only} == {action}
+    exported, log = shell.json("audit", "export", str(tmp_path / "audit.jsonl")), AuditLog()
+    log.read((tmp_path / "audit.jsonl").read_bytes())
+    assert log.verify() == []
+    assert (len(log.entries), len(log.heads)) == (exported["entries"], 1)
 
 
 def test_rules_of_approval_are_set_at_every_level_and_taken_away(shell: Shell) -> None:

@@ -5,21 +5,24 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from msgspec.structs import replace
 
 from postroom.accounts import accounts, audit, audit_chain, signing_keys
 from postroom.accounts.actors import KEY, Actor
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, MINUTE
+from postroom.commands.audit import verify
 from postroom.storage.database import Database, Tx
 from postroom.storage.opening import open_database
 from postroom.upkeep import keep_evidence
-from postroom.upkeep.verification.audit_files import AuditLog
+from postroom.upkeep.verification.audit_files import AuditLog, bring_together
 from tests import warm_start
 from tests.api.test_dashboard import browser
 from tests.api.test_people import invite, links_of
@@ -27,6 +30,7 @@ from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import settled
 from tests.outward.test_four_eyes import approve, send
+from tests.samples import samples
 
 AGENT = Actor(KEY, "key_1", "agent")
 
@@ -77,8 +81,34 @@ async def test_a_receipt_says_who_decided_how_and_what_left(sender: Server, peer
     entries = (await sender.api.get("/v1/audit?limit=100")).json()["data"]
     [entry] = [each for each in entries if each["id"] == decision["entryId"]]
     assert entry["hash"] == decision["entryHash"]
+    await checked_with_the_log(sender, receipt)
     received = await sender.api.get(f"/v1/messages/msg_{'0' * 32}/receipt")
     assert received.status_code == 404
+
+
+async def checked_with_the_log(sender: Server, receipt: dict[str, Any]) -> None:
+    """A receipt names entries of the log, and says what they say, also if the database was changed since."""
+    paths = ("/v1/audit?limit=100", "/v1/audit/head", "/.well-known/postroom-keys.json")
+    answers = [(await sender.api.get(path)).content for path in paths]
+
+    def what_is_found(*shown: dict[str, Any]) -> list[str]:
+        log, kept = AuditLog(), AuditLog()
+        for answer in answers:
+            log.read(answer)
+        for each in shown:
+            kept.read(json.dumps(each).encode())
+        return [found.what for each in bring_together([log, kept]) for found in each.verify()]
+
+    assert what_is_found(receipt) == []
+    assert what_is_found({**receipt, "issuedAt": "2020-01-01T00:00:00.000Z"}) == [
+        "changed: its signature does not match"
+    ]
+    [decision] = receipt["decisions"]
+    for changed in ({"address": "192.0.2.1"}, {"entryHash": "0"}):
+        entry_id = decision["entryId"]
+        assert f"changed: the entry {entry_id} says something else" in what_is_found(
+            {**receipt, "decisions": [{**decision, **changed}]}
+        )
 
 
 @pytest.mark.sqlite_alone
@@ -154,6 +184,7 @@ async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> Non
     rehashed = {"entry": {**again, "hash": hashlib.sha256(canonical(again)).hexdigest()}}
     swapped = [{"entry": {**entries[at]["entry"], "sequence": at_of}} for at, at_of in ((1, 3), (2, 2))]
     ids = [line["entry"]["id"] for line in entries]
+    assert findings(lines) == []
     cases: list[tuple[list[dict[str, Any]], str]] = [
         ([*entries[:2], changed, *entries[3:], *others], f"{ids[2]} changed: its hash"),
         ([*entries[:2], rehashed, *entries[3:], *others], f"{ids[3]} changed or swapped"),
@@ -162,6 +193,8 @@ async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> Non
         ([*entries[:4], *others], "head 5 removed"),
         ([*entries, *[each for each in others if "key" not in each]], "head 5 the key"),
         ([*entries, *others, {"head": {**others[-1]["head"], "count": 4}}], "head 4 changed"),
+        ([*entries, *others, {"head": {**others[-1]["head"], "accountId": "acc_1"}}], "head 5 swapped"),
+        ([*entries, *others, {"key": {**others[0]["key"], "publicKey": "AAAA"}}], others[0]["key"]["keyId"]),
     ]
     for tried, expected in cases:
         assert any(found.startswith(expected) for found in findings(tried)), (expected, findings(tried))
@@ -209,7 +242,99 @@ def test_a_log_without_its_first_entries_says_where_it_begins(tmp_path: Path) ->
     (tmp_path / "a.jsonl").write_text(json.dumps({"entry": whole}) + "\n")
     done = warm_start.run(["audit", "verify", "--no-json", str(tmp_path)], dict(os.environ))
     assert done.returncode == 0
-    assert "begins with entry 4" in done.stderr
+    told = " ".join(done.stderr.split())
+    assert "begins with entry 4" in told
+    assert "No signed head covers the entries after 0" in told
+
+
+Verified = Callable[..., str]
+
+
+@pytest.fixture
+def verified(capsys: pytest.CaptureFixture[str]) -> Verified:
+    """Return what `postroom audit verify` says; it raises what ends the command with another code."""
+
+    def run(*files: Path, keys: Path | None = None, code: int = 0) -> str:
+        try:
+            verify(list(files), keys, False)
+            ended = 0
+        except typer.Exit as end:
+            ended = end.exit_code
+        assert ended == code
+        return " ".join("".join(capsys.readouterr()).split())
+
+    return run
+
+
+async def test_a_head_and_keys_that_were_kept_elsewhere_show_a_log_that_was_made_anew(
+    db: Database, tmp_path: Path, verified: Verified
+) -> None:
+    """Whoever owns the database can sign another log: the keys and heads of the files do not show that."""
+    account_id = await new_account(db)
+    folder, kept = tmp_path / account_id, tmp_path / "kept"
+    for number in range(3):
+        await db.write(decide, account_id, number)
+    genuine = await exported(db, DAY)
+    for place in (folder, kept):
+        place.mkdir()
+    keys = kept / "keys.json"
+    keys.write_text(json.dumps({"keys": [line["key"] for line in genuine if "key" in line]}))
+    (kept / "head.json").write_text(json.dumps(genuine[-1]["head"]))
+    write(folder / "log.jsonl", genuine)
+    assert "--keys" in verified(folder)
+    assert "--keys" not in verified(tmp_path, kept / "head.json", keys=keys)
+    write(folder / "log.jsonl", forged(genuine))
+    assert "correct" in verified(folder)
+    assert "is not among the keys that you trust" in verified(folder, keys=keys, code=1)
+    assert "has another hash" in verified(folder, kept / "head.json", code=1)
+    folder.rename(tmp_path / "acc_other")
+    assert "swapped" in verified(tmp_path / "acc_other", code=1)
+    for nothing in (tmp_path / "nothing", keys):
+        with pytest.raises(typer.BadParameter, match=r"no audit log|cannot be read"):
+            verified(nothing)
+
+
+def write(file: Path, lines: list[dict[str, Any]]) -> None:
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def forged(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same log with another actor, hashed and signed anew."""
+    private = Ed25519PrivateKey.generate()
+    public = base64.urlsafe_b64encode(private.public_key().public_bytes_raw()).rstrip(b"=").decode()
+    made: list[dict[str, Any]] = [{"key": {"keyId": "sig_forged", "publicKey": public}}]
+    before = ""
+    for entry in (line["entry"] for line in lines if "entry" in line):
+        content = {name: value for name, value in entry.items() if name != "hash"}
+        content |= {"previousHash": before, "actor": {**entry["actor"], "name": "somebody else"}}
+        before = hashlib.sha256(canonical(content)).hexdigest()
+        made.append({"entry": {**content, "hash": before}})
+    head = {**lines[-1]["head"], "hash": before, "keyId": "sig_forged"}
+    del head["signature"]
+    signature = base64.urlsafe_b64encode(private.sign(canonical(head))).rstrip(b"=").decode()
+    return [*made, {"head": {**head, "signature": signature}}]
+
+
+@pytest.mark.sqlite_alone
+@samples(
+    "line",
+    [
+        "[" * 100_000,
+        "{}",
+        "[1]",
+        '{"entry": {"sequence": "1", "id": "aud_1", "hash": ""}}',
+        '{"entry": {"sequence": true}}',
+        '{"head": {"accountId": "a", "count": {}, "hash": "", "keyId": "", "signature": ""}}',
+        '{"key": {"keyId": [], "publicKey": ""}}',
+        '{"receipt": {"message": {}, "decisions": {}, "keyId": "", "signature": ""}}',
+        "\x00",
+    ],
+)
+def test_what_is_no_audit_log_is_refused_in_words(line: str) -> None:
+    with pytest.raises(ValueError, match="a line is"):
+        AuditLog().read(line.encode())
+    with pytest.raises(ValueError, match="a line is"):
+        AuditLog().read(f"{line}\n{line}".encode())
 
 
 async def test_a_new_signing_key_takes_over_after_a_year_and_the_old_one_stays_published(
@@ -225,3 +350,43 @@ async def test_a_new_signing_key_takes_over_after_a_year_and_the_old_one_stays_p
     assert [line["key"]["until"] is None for line in lines if "key" in line] == [False, True]
     assert len({line["head"]["keyId"] for line in lines if "head" in line}) == 2
     assert findings(lines) == []
+
+
+async def test_a_clock_that_was_wrong_stops_neither_heads_nor_exports_nor_tears_the_chain(
+    db: Database,
+) -> None:
+    account_id = await new_account(db)
+    year, today = 365 * DAY, 2 * 365 * DAY
+    for number in (today + DAY, 5, today, today + 2):  # ahead, at its beginning, and right
+        await db.write(decide, account_id, number)
+    assert await db.write(audit_chain.sign_grown, today + DAY, 10) == 1
+    export = await db.read(keep_evidence.next_export, today + DAY)
+    assert export is not None
+    await db.write(keep_evidence.mark_exported, export, today + DAY)
+    await db.write(decide, account_id, today + 3)
+    assert await db.write(audit_chain.sign_grown, today + 3, 10) == 1
+    assert await db.read(keep_evidence.next_export, today + 3) is not None
+    assert await db.write(audit_chain.expire, today, 10) == 0, "the first entry is not old enough"
+    assert await db.write(audit_chain.expire, today + DAY + 1, 2) == 2
+    assert [line["entry"]["sequence"] for line in await exported(db, year * 3) if "entry" in line] == [5]
+    left = await db.read(lambda tx: tx.all("select sequence from audit order by sequence"))
+    assert [row["sequence"] for row in left] == [3, 4, 5]
+    assert len(await db.read(audit_chain.list_heads, account_id, 0, 9)) == 2
+
+
+async def test_a_log_that_was_restored_replaces_no_exported_file(db: Database) -> None:
+    """It has other entries of the same numbers: both files stay, and show it."""
+    account_id = await new_account(db)
+    names = []
+    for said in (1, 2):
+        await db.write(decide, account_id, said)
+        export = await db.read(keep_evidence.next_export, DAY)
+        assert export is not None
+        names.append(export.name)
+        await db.write(forget_all, account_id)
+    assert len(set(names)) == 2
+
+
+def forget_all(tx: Tx, account_id: str) -> None:
+    tx.run("delete from audit")
+    tx.run("update accounts set audit_count = 0, audit_hash = '' where id = :id", id=account_id)

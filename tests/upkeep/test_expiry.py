@@ -264,21 +264,6 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "called_at",
         30 * DAY,
     ),
-    "audit": (
-        {
-            "account_id": "acc",
-            "actor_type": "key",
-            "actor_id": "key",
-            "actor_name": "n",
-            "address": "",
-            "action": "a",
-            "target": "t",
-            "count": 1,
-        },
-        "id",
-        "created_at",
-        365 * DAY,
-    ),
 }
 # Columns that are unique beside the key.
 NUMBERED = {

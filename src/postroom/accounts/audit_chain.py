@@ -4,6 +4,7 @@ The account's row has the newest hash. Appending locks that row, so several node
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -95,8 +96,10 @@ def sign_grown(tx: Tx, now: int, accounts: int) -> int:
     grown = tx.all(
         "select id, audit_count, audit_hash from accounts where audit_count > 0 and removed_at is null"
         " and not exists (select 1 from audit_heads where account_id = accounts.id"
-        " and (count = accounts.audit_count or signed_at > :recent)) order by id limit :accounts",
+        " and (count = accounts.audit_count or (signed_at > :recent and signed_at <= :now)))"
+        " order by id limit :accounts",  # a time ahead of now is that of a clock that was wrong
         recent=now - HEAD_EVERY,
+        now=now,
         accounts=accounts,
     )
     for row in grown:
@@ -140,3 +143,33 @@ def list_entries(tx: Tx, account_id: str, after: int, rows: int) -> Sequence[Ent
         rows=rows,
     )
     return [Entry.from_row(row) for row in found]
+
+
+def expire(tx: Tx, limit: int, rows: int) -> int:
+    """Delete old entries from the front of each chain alone. Return how many.
+
+    What a clock that was behind dated too early stays until all before it goes: a gap looks like
+    tampering.
+    """
+    old = tx.all(
+        "select account_id from audit where created_at < :limit group by account_id order by account_id"
+        " limit :rows",
+        limit=limit,
+        rows=rows,
+    )
+    return sum(_expire_of(tx, row["account_id"], limit, rows) for row in old)
+
+
+def _expire_of(tx: Tx, account_id: str, limit: int, rows: int) -> int:
+    front = tx.all(
+        "select sequence, created_at from audit where account_id = :id and sequence is not null"
+        " order by sequence limit :rows",
+        id=account_id,
+        rows=rows,
+    )
+    old = list(takewhile(lambda row: row["created_at"] < limit, front))
+    if not old:
+        return 0
+    last = old[-1]["sequence"]
+    tx.run("delete from audit_heads where account_id = :id and count <= :last", id=account_id, last=last)
+    return tx.run("delete from audit where account_id = :id and sequence <= :last", id=account_id, last=last)

@@ -1,7 +1,7 @@
 """Removes expired rows: which tables, and after how long."""
 
 from postroom import limits
-from postroom.accounts import audit, dkim_keys
+from postroom.accounts import audit, audit_chain, dkim_keys
 from postroom.accounts.oauth import grants, oauth_clients
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
@@ -57,7 +57,6 @@ EXPIRING = (
     ("writers", "thread_id, person", "until_at", 0),
     ("webhooks", "owner", "expires_at", 0),
     ("shown_links", "token_hash", "shown_at", audit.LIFETIME),
-    ("audit", "id", "created_at", audit.LIFETIME),
     ("jobs", "id", "finished_at", audit.LIFETIME),
     ("rule_matches", "rule_id, message_id", "matched_at", EVENT_LIFETIME),
     ("rule_replies", "inbox_id, address, day", "day", REPLY_LIFETIME),
@@ -75,6 +74,7 @@ def expire_rows(tx: Tx, now: int, rows: int) -> int:
             limit=now - lifetime,
             rows=rows,
         )
+    removed += audit_chain.expire(tx, now - audit.LIFETIME, rows)
     removed += grants.remove_expired(tx, now, rows)
     return removed + oauth_clients.remove_unused(tx, now, rows)
 

@@ -64,8 +64,10 @@ def next_export(tx: Tx, now: int) -> Export | None:
         "select accounts.id, accounts.audit_count, coalesce(audit_exports.count, 0) as exported from accounts"
         " left join audit_exports on audit_exports.account_id = accounts.id where removed_at is null"
         " and audit_count > coalesce(audit_exports.count, 0)"
-        " and coalesce(audit_exports.exported_at, 0) <= :yesterday order by accounts.id limit 1",
+        " and (coalesce(audit_exports.exported_at, 0) <= :yesterday or audit_exports.exported_at > :now)"
+        " order by accounts.id limit 1",  # a time ahead of now is that of a clock that was wrong
         yesterday=now - DAY,
+        now=now,
     )
     if row is None:
         return None
@@ -79,7 +81,10 @@ def next_export(tx: Tx, now: int) -> Export | None:
     lines += [{"entry": AuditEntry.of(entry)} for entry in entries]
     lines += [{"head": head} for head in heads]
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-    name = f"{account_id}/{to_iso(now)[:10]}-{after + 1}-{until}.jsonl"
+    end = (
+        (entries[-1].hash or "")[:8] if entries else "none"
+    )  # a log that was restored has others: a new file
+    name = f"{account_id}/{to_iso(now)[:10]}-{after + 1}-{until}-{end}.jsonl"
     return Export(account_id, name, content, until)
 
 

@@ -1,8 +1,8 @@
-"""Checks exported audit logs without a server: chain, signed heads and gaps, each finding with its entry."""
+"""Checks exported audit logs without a server: chain, signed heads, receipts and gaps."""
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,38 +11,51 @@ from postroom.accounts.audit_erasure import ERASED, read_named
 from postroom.accounts.signing_keys import canonical, digest
 
 Entry = dict[str, Any]
+ENTRY, HEAD, KEY, RECEIPT = "entry", "head", "key", "receipt"
+# What a line must have, and of which type: all else is compared, never trusted.
+SHAPES: dict[str, dict[str, type | tuple[type, ...]]] = {
+    ENTRY: {"sequence": (int, type(None)), "hash": (str, type(None)), "id": str},
+    HEAD: {"accountId": str, "count": int, "hash": str, "keyId": str, "signature": str},
+    KEY: {"keyId": str, "publicKey": str},
+    RECEIPT: {"message": dict, "decisions": list, "keyId": str, "signature": str},
+}
+SAID_TWICE = ("action", "at", "actor", "method", "address", "userAgent")  # in a receipt and in its entries
 
 
 class AuditFinding(NamedTuple):
-    id: str  # of an entry, or the number of a head
+    id: str  # of an entry, the number of a head, or the message of a receipt
     what: str
 
 
 class AuditLog:
-    """What several files hold together; an entry may be in more than one."""
+    """What several files hold together of one account; an entry may be in more than one."""
 
-    def __init__(self) -> None:
+    def __init__(self, account_id: str = "", trusted: Mapping[str, bytes] | None = None) -> None:
+        """With `trusted` keys, those of the files do not count."""
+        self.account_id = account_id  # "" until a head names it
         self.entries: dict[int, Entry] = {}
         self.heads: list[dict[str, Any]] = []
-        self.keys: dict[str, bytes] = {}
+        self.receipts: list[dict[str, Any]] = []
+        self.keys: dict[str, bytes] = dict(trusted or {})
         self.findings: list[AuditFinding] = []
+        self._is_pinned = trusted is not None
         self._by_id: dict[Any, Entry] = {}
 
     def read(self, content: bytes) -> None:
-        """Read an exported file, or an answer of `GET /v1/audit` or `/v1/audit/head`; else ValueError."""
-        for item in _items(content):
-            if "entry" in item:
-                self._add_entry(item["entry"])
-            elif "head" in item:
-                self.heads.append(item["head"])
-            elif "key" in item:
-                self._add_key(item["key"])
+        """Read an exported file, or an answer of the server (log, head, keys, receipt); else ValueError."""
+        for kind, item in _items(content):
+            if kind == ENTRY:
+                self._add_entry(item)
+            elif kind == HEAD:
+                self.add_head(item)
+            elif kind == KEY:
+                self.add_key(item["keyId"], _from_base64url(item["publicKey"]))
             else:
-                raise ValueError("a line is neither an entry, a head nor a key")
+                self.receipts.append(item)
 
     def _add_entry(self, entry: Entry) -> None:
-        sequence = entry.get("sequence")
-        if not isinstance(sequence, int):
+        sequence = entry["sequence"]
+        if sequence is None:
             return  # a refusal whose repeats were still counted
         known = self.entries.setdefault(sequence, entry)
         if known != entry and known.get("hash") == entry.get("hash") and "erasedBy" in {**known, **entry}:
@@ -51,8 +64,15 @@ class AuditLog:
         elif known != entry:
             self._find(entry, f"two different entries have the number {sequence}: {known.get('id')} too")
 
-    def _add_key(self, key: dict[str, Any]) -> None:
-        self.keys[str(key.get("keyId"))] = _from_base64url(str(key.get("publicKey")))
+    def add_head(self, head: dict[str, Any]) -> None:
+        self.heads.append(head)
+        self.account_id = self.account_id or head["accountId"]
+
+    def add_key(self, key_id: str, public_key: bytes) -> None:
+        if self._is_pinned:
+            return
+        if self.keys.setdefault(key_id, public_key) != public_key:
+            self.findings.append(AuditFinding(key_id, "two different public keys have this id"))
 
     def verify(self) -> list[AuditFinding]:
         """Return what is wrong, in the order of the log; nothing if all holds."""
@@ -64,6 +84,8 @@ class AuditLog:
             before = entry
         for head in self.heads:
             self._verify_head(head)
+        for receipt in self.receipts:
+            self._verify_receipt(receipt)
         return self.findings
 
     def _verify_entry(self, entry: Entry, before: Entry | None) -> None:
@@ -92,49 +114,115 @@ class AuditLog:
             self._find(entry, f"changed: {entry['erasedBy']} names another content for it, or none")
 
     def _verify_head(self, head: dict[str, Any]) -> None:
-        name = f"head {head.get('count')}"
-        key = self.keys.get(str(head.get("keyId")))
-        content = {field: value for field, value in head.items() if field != "signature"}
-        if key is None:
-            self.findings.append(AuditFinding(name, f"the key {head.get('keyId')} is not in the files"))
-        elif not _is_signed(key, canonical(content), str(head.get("signature"))):
-            self.findings.append(AuditFinding(name, "changed: its signature does not match"))
-        entry = self.entries.get(head.get("count") or 0)
-        if entry is not None and entry.get("hash") != head.get("hash"):
+        name, count = f"head {head['count']}", head["count"]
+        self._verify_signature(name, head)
+        if head["accountId"] != self.account_id:
+            what = f"swapped: it is of the account {head['accountId']}, not of {self.account_id}"
+            self.findings.append(AuditFinding(name, what))
+            return
+        entry = self.entries.get(count)
+        if entry is not None and entry.get("hash") != head["hash"]:
             self._find(entry, f"changed: the head signed at {head.get('at')} has another hash for it")
-        if entry is None and self.entries and (head.get("count") or 0) > max(self.entries):
+        if entry is None and self.entries and count > max(self.entries):
             self.findings.append(AuditFinding(name, "removed: entries up to this signed head are missing"))
+
+    def _verify_signature(self, name: str, signed: dict[str, Any]) -> None:
+        key = self.keys.get(signed["keyId"])
+        content = {field: value for field, value in signed.items() if field != "signature"}
+        if key is None:
+            where = "among the keys that you trust" if self._is_pinned else "in the files"
+            self.findings.append(AuditFinding(name, f"the key {signed['keyId']} is not {where}"))
+        elif not _is_signed(key, canonical(content), signed["signature"]):
+            self.findings.append(AuditFinding(name, "changed: its signature does not match"))
+
+    def _verify_receipt(self, receipt: dict[str, Any]) -> None:
+        """What it says of a decision is what the log says; without a log, its signature alone counts."""
+        name = f"receipt {receipt['message'].get('id')}"
+        self._verify_signature(name, receipt)
+        for decision in receipt["decisions"] if self.entries else ():
+            entry_id = decision.get("entryId") if isinstance(decision, dict) else None
+            entry = self._by_id.get(entry_id) if isinstance(entry_id, str) else None
+            if entry is None:
+                self.findings.append(AuditFinding(name, f"the entry {entry_id} is not in the files"))
+            elif entry.get("hash") != decision.get("entryHash") or any(
+                decision.get(field) != entry.get(field) for field in SAID_TWICE
+            ):
+                self.findings.append(AuditFinding(name, f"changed: the entry {entry_id} says something else"))
 
     def _find(self, entry: Entry, what: str) -> None:
         self.findings.append(AuditFinding(str(entry.get("id")), what))
 
 
-def _items(content: bytes) -> Iterator[dict[str, Any]]:
-    """Return entries, heads and keys of a file: one JSON object a line, or one answer of the server."""
+def bring_together(logs: Sequence[AuditLog]) -> list[AuditLog]:
+    """Return the logs, with what was kept elsewhere: heads, keys and receipts of files without entries."""
+    whole = [log for log in logs if log.entries]
+    loose = [log for log in logs if not log.entries]
+    for log, key in ((log, key) for each in loose for key in each.keys.items() for log in whole):
+        log.add_key(*key)
+    for log in loose:
+        log.heads = [head for head in log.heads if not _take_head(whole, head)]
+        log.receipts = [receipt for receipt in log.receipts if not _take_receipt(whole, receipt)]
+        if whole:
+            missing = sorted({head["accountId"] for head in log.heads})
+            log.findings += [
+                AuditFinding(each, "no entries of this account are in the files") for each in missing
+            ]
+    return [*whole, *loose]
+
+
+def _take_head(logs: Sequence[AuditLog], head: dict[str, Any]) -> bool:
+    for log in logs:
+        if log.account_id in ("", head["accountId"]):
+            log.add_head(head)
+            return True
+    return False
+
+
+def _take_receipt(logs: Sequence[AuditLog], receipt: dict[str, Any]) -> bool:
+    """By the entries of its decisions; to the only log there is."""
+    ids = {each.get("entryId") for each in receipt["decisions"] if isinstance(each, dict)}
+    found = [log for log in logs if any(entry["id"] in ids for entry in log.entries.values())]
+    for log in found[:1] or (logs if len(logs) == 1 else ()):
+        log.receipts.append(receipt)
+        return True
+    return False
+
+
+def _items(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return what a file has, with its kind: one JSON object a line, or one answer of the server."""
     try:
         whole = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        yield from _objects(msgspec.json.decode(line) for line in content.splitlines() if line.strip())
+    except (msgspec.DecodeError, RecursionError):
+        lines = [line for line in content.splitlines() if line.strip()]
+        yield from (_item(_decode(line)) for line in lines)
         return
-    yield from _of_answer(whole) if isinstance(whole, dict) else _objects([whole])
+    for item in _of_answer(whole) if isinstance(whole, dict) else [whole]:
+        yield _item(item)
 
 
-def _of_answer(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "data" in answer:
-        yield from _objects({"entry": entry} for entry in answer["data"])
-    elif "keys" in answer:
-        yield from _objects({"key": key} for key in answer["keys"])
-    elif "signature" in answer and "count" in answer:
-        yield {"head": answer}
-    else:
-        yield answer
+def _decode(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"a line is no JSON: {error}") from None
 
 
-def _objects(found: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    for item in found:
-        if not isinstance(item, dict) or not all(isinstance(value, dict) for value in item.values()):
-            raise ValueError("a line is no JSON object of an audit log")
-        yield item
+def _of_answer(answer: dict[str, Any]) -> Iterable[Any]:
+    if isinstance(answer.get("data"), list):
+        return [{ENTRY: entry} for entry in answer["data"]]
+    if isinstance(answer.get("keys"), list):
+        return [{KEY: key} for key in answer["keys"]]
+    if "signature" in answer:
+        return [{RECEIPT if "decisions" in answer else HEAD: answer}]
+    return [answer]
+
+
+def _item(line: Any) -> tuple[str, dict[str, Any]]:
+    for kind, shape in SHAPES.items():
+        item = line.get(kind) if isinstance(line, dict) else None
+        if isinstance(item, dict) and all(isinstance(item.get(name), shape[name]) for name in shape):
+            return kind, item
+    raise ValueError("a line is neither an entry, a head, a key nor a receipt")
 
 
 def _is_signed(key: bytes, content: bytes, signature: str) -> bool:
