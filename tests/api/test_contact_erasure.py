@@ -9,6 +9,7 @@ import re
 import zipfile
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -168,6 +169,21 @@ async def test_no_row_of_any_table_holds_what_was_erased(server: Server) -> None
         return not await left_of(server) - {"idempotency_keys"}
 
     await until(is_clean, "no table holds anything of it")
+
+
+@pytest.mark.sqlite_alone
+async def test_an_address_of_any_spelling_is_erased(server: Server) -> None:
+    """Slashes and signs in paths, quotes in JSON, a domain that events have as it was written."""
+    await server.new_inbox("hello")
+    odd = ['"Ann \\"A\\" B"@Bücher.example', "a/b%2f?&#c@example.com", "ünï'+x@example.com"]
+    for number, address in enumerate(odd):
+        sender = {"from": f"Ann <{address}>", "content_type": "text/plain; charset=utf-8"}
+        await receive(server, message_id=f"<{number}@x>", **sender)
+    for address in odd:
+        job = await erase(server, quote(address, safe=""))
+        assert {name: job["result"][name] for name in ("messages", "events")} == {"messages": 1, "events": 1}
+    told = (await server.api.get("/v1/events?limit=100")).json()["data"]
+    assert {each["message"]["from"] for each in told} == {""}
 
 
 @pytest.mark.sqlite_alone

@@ -71,6 +71,8 @@ async def test_a_hold_keeps_what_it_covers_from_every_way_of_deletion(server: Se
         await put(server, path, False)
 
     await put(server, f"/v1/threads/{kept}", True)
+    taken_out = await server.api.post(f"/v1/messages/{message['id']}/junk", json={})
+    assert (taken_out.status_code, taken_out.json()["threadId"]) == (409, kept), "in Junk it could be deleted"
     await server.api.patch(inbox, json={"retentionDays": 1})
     server.clock.turn(2 * DAY)
     await one_round(server.resources)

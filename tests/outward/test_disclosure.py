@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from postroom.errors import BadRequest
+from postroom.outward import disclosing
+from postroom.outward.send_stages import Closing
 from postroom_mail.writing import disclosure
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_draft_page import seen_on
 from tests.api.test_send import first_message, raw_of
 from tests.conftest import Server
 from tests.letters import letter
+from tests.samples import samples
 
 GERMAN = "Guten Tag, ich habe eine Frage zu der Rechnung und bitte um eine Antwort. Danke."
 
@@ -103,6 +107,47 @@ async def test_what_is_no_line_or_language_is_refused(server: Server) -> None:
         answer = await server.api.patch(f"/v1/inboxes/{bob}", json={"disclosure": wrong})
         assert (answer.status_code, answer.json()["field"]) == (400, "disclosure"), answer.text
     assert (await first_message_or_none(server, bob)) is None
+
+
+@samples(
+    "html",
+    """
+    <p>Hi</p><!--
+    <p>Hi</p><!-- </body> -->
+    <div style="display:none">
+    <script>
+    <title>
+    <template>
+    <style>p{display:none}</style>Hi
+    <body style="display:none">Hi</body>
+    <p title="</body>">Hi
+    <a href="
+    <div style="color:white;background:white">Hi
+    <textarea>
+    <svg>
+    <p style="font-size:0">Hi<div style="font-size:0">
+    """.strip().splitlines(),
+)
+def test_html_that_would_hide_the_line_is_refused(html: str) -> None:
+    """An agent that was talked into it may try."""
+    with pytest.raises(BadRequest) as refused:
+        disclosing.close("Hi", html.strip(), Closing("By a machine & co.", {}))
+    assert refused.value.extras == {"field": "bodyHtml"}
+
+
+@samples(
+    "html",
+    [
+        "",
+        "Hi",
+        "<p>Hi</p>",
+        "<html><body><ul><li>Hi</body></html>",
+        "<style>p{color:#222}</style><table><td>Hi",
+    ],
+)
+def test_other_html_shows_the_line(html: str) -> None:
+    _, whole = disclosing.close("Hi", html, Closing("By a machine & co.", {}))
+    assert "<p>By a machine &amp; co.</p>" in str(whole)
 
 
 async def first_message_or_none(server: Server, inbox_id: str) -> dict[str, Any] | None:

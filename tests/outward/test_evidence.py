@@ -154,7 +154,6 @@ def findings(lines: list[dict[str, Any]]) -> list[str]:
     return [f"{each.id} {each.what}" for each in log.verify()]
 
 
-@pytest.mark.sqlite_alone
 async def test_entries_that_nodes_write_together_make_one_chain(
     db: Database, database_url: str, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.audit_entries import Entry, hash_of_rest
 from postroom.accounts.scope import Scope
 from postroom.storage.database import Row, Tx, all_of, update
+from postroom_mail.mime.address import with_readable_domain
 
 NAMED_TOGETHER = 80  # hashes in one entry, whose length is limited
 ERASED = "audit.erased"
@@ -46,8 +47,11 @@ def hashed(address: str) -> str:
 
 
 def mention_of(address: str) -> re.Pattern[str]:
-    """Return a pattern for the address where it is not a part of another one."""
-    return re.compile(rf"(?<![\w.+%-]){re.escape(address)}(?![\w-]|\.\w)", re.IGNORECASE)
+    """Return a pattern for the address where it is not a part of another one: in text and in JSON."""
+    written = {address, with_readable_domain(address)}
+    written |= {msgspec.json.encode(each).decode()[1:-1] for each in written}
+    forms = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    return re.compile(rf"(?<![\w.+%-])(?:{forms})(?![\w-]|\.\w)", re.IGNORECASE)
 
 
 def erase_some(tx: Tx, asked: AuditErasure, after: tuple[int, str], rows: int) -> ErasedPage:

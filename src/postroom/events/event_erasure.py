@@ -11,6 +11,7 @@ from postroom.accounts.scope import Scope, default_pod
 from postroom.events.payload import no_message
 from postroom.storage import packing
 from postroom.storage.database import Tx, update
+from postroom_mail.mime.address import normalize
 
 ERASED = "erased"  # what stands where the address was
 # The fields of a message's event that stay: they say what happened, not what was written.
@@ -76,4 +77,4 @@ def _without(value: Any, address: str, mention: re.Pattern[str]) -> Any:
 
 
 def _is_person(value: Any, address: str) -> bool:
-    return isinstance(value, dict) and str(value.get("address", "")).lower() == address
+    return isinstance(value, dict) and normalize(str(value.get("address", ""))) == address

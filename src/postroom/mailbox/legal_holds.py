@@ -32,6 +32,12 @@ def require_free(tx: Tx, inbox: Inbox, thread_ids: Iterable[str]) -> None:
         raise LegalHold(told(THREAD, thread_id), threadId=thread_id)
 
 
+def require_may_leave(tx: Tx, thread_id: str) -> None:
+    """Raise LegalHold if a thread is held: what is taken out of it would be kept no longer."""
+    for held_id in find_held(tx, [thread_id] if thread_id else []):
+        raise LegalHold(told(THREAD, held_id), threadId=held_id)
+
+
 def require_all_free(tx: Tx, inbox: Inbox) -> None:
     """Raise LegalHold if the inbox or any thread in it is held."""
     require_free(tx, inbox, [])

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import disclosure
 from postroom.accounts.rules.disclosure import READY
-from postroom.errors import DraftChanged
+from postroom.errors import BadRequest, DraftChanged
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.send_stages import Closing, Context, Order, Ready
 from postroom.storage.database import Tx
@@ -58,12 +58,17 @@ def is_of_agent(caller: Caller, order: Order) -> bool:
 
 
 def close(text: str, html: str | None, closing: Closing | None) -> tuple[str, str | None]:
-    """Return both forms of the text with the line at their end."""
+    """Return both forms of the text with the line at their end. BadRequest if the HTML would hide it."""
     if closing is None or not closing.line:
         return text, html
-    return words.added_to_text(text, closing.line), None if html is None else words.added_to_html(
-        html, closing.line
-    )
+    whole = None if html is None else words.added_to_html(html, closing.line)
+    if whole is not None and not words.is_seen_in(whole, closing.line):
+        raise BadRequest(
+            "bodyHtml would hide the line that the setting disclosure adds at its end. Close what is open"
+            " there (a comment, a hidden element), and hide no element by its name.",
+            field="bodyHtml",
+        )
+    return words.added_to_text(text, closing.line), whole
 
 
 def require_current(new: Sequence[Ready], rules_of: Mapping[str, InboxRules]) -> None:

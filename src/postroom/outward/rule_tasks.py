@@ -16,6 +16,7 @@ from postroom.errors import (
     ApiError,
     BadRequest,
     ColdOutreachLimit,
+    LegalHold,
     NotFound,
     NotRedirectable,
     PayloadTooLarge,
@@ -47,7 +48,7 @@ from postroom_mail.writing.header_words import DraftError
 
 LIMITED = (RateLimitExceeded, ColdOutreachLimit)  # it may be sent later
 MOST_TRIES = 24
-NO_FAULT_OF_THE_RULE = (PayloadTooLarge, NotRedirectable)
+NO_FAULT_OF_THE_RULE = (PayloadTooLarge, NotRedirectable, LegalHold)
 FIRST_EVENTS = 20
 
 AskJudge = Callable[[str], Awaitable[bool]]

@@ -360,7 +360,7 @@ ROUTES = (
     get("/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
     post("/v1/webhook/deliveries/retry", webhook_posts.retry_failed_deliveries, ACCOUNT, MANAGING),
     post("/v1/webhook/deliveries/{delivery_id}/retry", webhooks.retry_webhook_delivery, ACCOUNT, MANAGING),
-    post(f"{MESSAGE}/junk", junk.mark_junk, SCOPED, TEACHING, 200, CANCEL),
+    post(f"{MESSAGE}/junk", junk.mark_junk, SCOPED, TEACHING, 200, (*CANCEL, *HELD)),
     post(f"{MESSAGE}/not-junk", junk.mark_not_junk, SCOPED, TEACHING, 200, CANCEL),
     post("/v1/junk/examples", lessons.teach_junk_filter, ACCOUNT, MANAGING, 200),
     get("/v1/junk", junk.get_junk_examples, SCOPED, READING),

@@ -105,6 +105,7 @@ get, post, put, patch, delete = (
 Found = tuple[Route, dict[str, str]]  # with the values of its path's names
 Places = tuple[int, ...]  # of the fixed segments of a path
 Words = tuple[str, ...]  # the fixed segments themselves
+OF_ADDRESSES = (("v1", "contacts"), ("v1", "suppressions"))  # paths that go on with an address
 
 
 class Router:
@@ -135,9 +136,19 @@ class Router:
         if allowed:
             reason = f"{path} accepts {', '.join(allowed)}, not {method[:20]}."
             return MethodNotAllowed(reason, allow=allowed)
+        if (joined := _with_whole_address(segments)) is not None:
+            return self.find_segments(method, path, joined)
         return NotFound("No such path. /docs lists them all.")
 
 
 def inbox_of_path(found: Found | ApiError | None) -> str | None:
     """Read together with the key: ownership is checked before a body is read."""
     return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")
+
+
+def _with_whole_address(segments: Sequence[str]) -> list[str] | None:
+    """Return the segments with an address that has slashes as one of them (RFC 5322 section 3.2.3)."""
+    if tuple(segments[:2]) not in OF_ADDRESSES:
+        return None
+    end = max((place for place, segment in enumerate(segments) if "@" in segment), default=0)
+    return [*segments[:2], "/".join(segments[2 : end + 1]), *segments[end + 1 :]] if end > 2 else None

@@ -281,6 +281,17 @@ def _ascii_domain(domain: str) -> str:
         return domain
 
 
+def with_readable_domain(address: str) -> str:
+    """Return a normalized address with its domain as people write it: without xn--."""
+    local, domain = split(address)
+    if "xn--" not in domain:
+        return address
+    try:
+        return f"{local}@{idna.decode(domain)}"
+    except UnicodeError:
+        return address
+
+
 def base_of(address: str) -> str:
     """name+tag@domain without its tag: name@domain."""
     local, domain = split(address)

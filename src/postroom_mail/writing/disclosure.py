@@ -5,6 +5,8 @@ from collections import Counter
 from functools import cache
 from html import escape
 
+from postroom_mail.html.page import read_page
+from postroom_mail.html.text import visible
 from postroom_mail.languages.read import word_pairs
 
 HEADER = "AI-Disclosure"
@@ -81,6 +83,12 @@ def added_to_html(html: str, line: str) -> str:
     at = html.lower().rfind("</body")
     at = len(html) if at < 0 else at
     return f"{html[:at]}<p>{escape(line)}</p>{html[at:]}"
+
+
+def is_seen_in(html: str, line: str) -> bool:
+    """Return whether a reader of the HTML sees the line, and not the marks around it."""
+    seen, wanted = (" ".join(visible(text).split()) for text in (read_page(html).text, line))
+    return wanted in seen and f"<p>{wanted}" not in seen
 
 
 def header_value(reviewer: str) -> str:

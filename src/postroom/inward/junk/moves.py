@@ -7,7 +7,7 @@ from msgspec import structs
 from postroom.clock import to_iso
 from postroom.inward import admit
 from postroom.inward.into_thread import Names
-from postroom.mailbox import documents, inboxes, labels, messages, related, threads
+from postroom.mailbox import documents, inboxes, labels, legal_holds, messages, related, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -19,6 +19,7 @@ NAMED = 20  # messages of its thread by which it finds back
 
 def put_into_junk(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> list[str]:
     """Takes a received message out of its thread. The inbox is locked. Returns the bells to ring."""
+    legal_holds.require_may_leave(tx, message.thread_id)
     document = documents.decode(message.document)
     admit.keep(tx, [(message.id, _names(tx, message, document))])
     inboxes.count(tx, inbox.id, inbound=-1, junk=1)
