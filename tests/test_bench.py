@@ -12,6 +12,7 @@ from bench import catalogue, hostile_shapes, letters, processes, report
 from bench.__main__ import main
 from bench.measurements import (
     deposit_costs,
+    growth,
     imap,
     importing,
     index_costs,
@@ -28,6 +29,8 @@ from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import alternate, compare
+from tests.conftest import new_postgres_database
+from tests.postgres_databases import MIGRATED
 from tests.warm_bench import migrated_databases as migrated_databases
 from tests.warm_bench import warm_servers as warm_servers
 
@@ -107,6 +110,24 @@ def test_what_many_inboxes_cost_is_measured_beside_one() -> None:
     assert [result.unit for result in results[: deposits + 4]] == ["µs", "kB"] * (deposits // 2) + asked + log
     assert "one more each: pages of messages" in {result.name for result in trees}
     assert all(result.value > 0 for result in results if result.unit == "kB")
+
+
+@pytest.mark.share
+def test_growth_is_measured_on_both_databases_with_plans(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(growth, "running_postgres", lambda: contextlib.nullcontext(postgres_url))
+    monkeypatch.setattr(growth, "TOGETHER", 1)
+    monkeypatch.setattr(growth, "ROUNDS", 2)
+    monkeypatch.setattr(growth, "WARM_UP", 0)
+    with new_postgres_database(MIGRATED) as another:
+        monkeypatch.setattr(growth, "_databases", lambda url: (url, another))
+        results = growth.measure(50)
+    assert len(results) == 2 * len(growth.HOT)
+    assert all(result.peer is not None and result.value > 0 < result.peer.value for result in results)
+    plans = capsys.readouterr().err
+    assert "SQLite: list of messages: select" in plans
+    assert "    SEARCH messages USING INDEX messages_by_inbox (inbox_id=?)" in plans
 
 
 def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from postroom.accounts.scope import Scope
-from postroom.mailbox import documents, messages, raw_mails
+from postroom.mailbox import documents, messages, raw_mails, thread_selects
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
 from postroom.mailbox.search import filters
+from postroom.mailbox.thread_work import ANY_WORK
 from postroom.storage.database import Row, Tx
 from postroom_mail.mime import headers
 from postroom_mail.search.query import Condition
@@ -148,14 +149,14 @@ def read_facts(tx: Tx, message_ids: Sequence[str], asks_header: bool) -> Mapping
 
 def list_newest(tx: Tx, scope: Scope, most: int) -> list[str]:
     """Ids of received messages in scope, newest first: all of them are in the newest threads."""
-    column, owner = scope.owner
+    column, owner_id = scope.owner
+    parts = thread_selects.with_work(column, None, thread_selects.KEYS, ANY_WORK)
     rows = tx.all(
-        f"select messages.id from (select id from threads where {column} = :owner"
-        " order by last_message_at desc, id desc limit :most) as recent"
-        " cross join messages where messages.thread_id = recent.id"
+        f"select messages.id from (select * from ({parts}) as parts {thread_selects.NEWEST_FIRST}"
+        " limit :shown) as recent cross join messages where messages.thread_id = recent.id"
         " and messages.direction = 'inbound' and messages.is_trashed = 0"
-        " order by messages.created_at desc, messages.id desc limit :most",
-        owner=owner,
-        most=most,
+        " order by messages.created_at desc, messages.id desc limit :shown",
+        owner_id=owner_id,
+        shown=most,
     )
     return [row["id"] for row in rows]
