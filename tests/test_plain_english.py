@@ -53,6 +53,8 @@ WRONG_WORDS = re.compile(
     r"|(?:a|the|each|every|this|own) letters?)\b",
     re.IGNORECASE,
 )
+# Alone, it says neither which email nor whether it is one.
+MAIL_ALONE = re.compile(rf"\b[Mm]ail\b(?! (?:{COMPOUNDS})s?\b)(?!\.)")
 # Not what Postroom says: letters of the alphabet, a name that nodes share, and samples of what others write.
 OTHERS_WORDS = {
     "postroom/mailbox/inboxes.py": ["a letter"],
@@ -161,6 +163,7 @@ def test_the_description_of_the_api_and_every_help_are_in_plain_english() -> Non
     assert len(told) > 5_000
     assert [path for path, text in told if not re.search(r"\w", text)] == []
     assert [(path, text) for path, text in told if wrong_words(text) or long_sentences(text)] == []
+    assert [(path, text) for path, text in told if MAIL_ALONE.search(prose(text))] == []
 
 
 def test_every_field_and_parameter_of_the_api_says_what_it_means() -> None:

@@ -133,7 +133,7 @@ class AddressTaken(ApiError):
 
 
 class CatchAllTaken(ApiError):
-    """Another inbox takes the mail to all other addresses of the domain."""
+    """Another inbox receives the email to all other addresses of the domain."""
 
     status, code = 409, "catch_all_taken"
 
@@ -265,7 +265,7 @@ class InvalidTarget(ApiError):
 
 
 class UnknownRecipient(ApiError):
-    """A posted mail without a recipient here; `recipients` are those it names."""
+    """A posted email without a recipient here; `recipients` are those it names."""
 
     status, code = 422, "unknown_recipient"
 
@@ -379,7 +379,7 @@ class Unavailable(ApiError):
 
 
 class QuotaExceeded(ApiError):
-    """The account's storage is full: delete mail, or ask the operator for more."""
+    """The account's storage is full: delete email, or ask the operator for more."""
 
     status, code = 507, "quota_exceeded"
 

@@ -102,7 +102,7 @@ Outbound = Annotated[
     Meta(
         min_length=1,
         max_length=2000,
-        description="Relays for its mail, such as smtps://user:password@host or ses://…;"
+        description="Relays for its email, such as smtps://user:password@host or ses://…;"
         " null: the pod's or the server's. Shown without the password.",
     ),
 ]

@@ -114,7 +114,7 @@ class AddressTaken(PostroomError):
 
 
 class CatchAllTaken(PostroomError):
-    """Another inbox takes the mail to all other addresses of the domain."""
+    """Another inbox receives the email to all other addresses of the domain."""
 
     code, status = "catch_all_taken", 409
 
@@ -342,7 +342,7 @@ class TemplateLimitReached(PostroomError):
 
 
 class UnknownRecipient(PostroomError):
-    """A posted mail without a recipient here; `recipients` are those it names."""
+    """A posted email without a recipient here; `recipients` are those it names."""
 
     code, status = "unknown_recipient", 422
 
@@ -402,7 +402,7 @@ class Unavailable(PostroomError):
 
 
 class QuotaExceeded(PostroomError):
-    """The account's storage is full: delete mail, or ask the operator for more."""
+    """The account's storage is full: delete email, or ask the operator for more."""
 
     code, status = "quota_exceeded", 507
 

@@ -178,7 +178,7 @@ class CalendarFeed(Struct, frozen=True):
 
 
 class SmtpServer(Struct, frozen=True, omit_defaults=True):
-    """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
+    """Server that sends the inbox's email: 465 is TLS, other ports STARTTLS."""
 
     host: str
     port: int = 465
@@ -263,7 +263,7 @@ class ReportedDay(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail that claims to be from the domain, by source address, and how receivers handled it."""
+    """Email that claims to be from the domain, by source address, and how receivers handled it."""
 
     source: str
     count: int = 0
@@ -300,7 +300,7 @@ class FollowUpStep(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
+    """Sends the email as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
     summary: str
     start: str = ""
@@ -555,7 +555,7 @@ class RuleAction(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class Recipient(Struct, rename="camel", frozen=True):
-    """One recipient of a sent mail, and the state of its delivery."""
+    """One recipient of a sent email, and the state of its delivery."""
 
     address: str
     state: str = ""
@@ -598,7 +598,7 @@ class PolicyStop(Struct, rename="camel", frozen=True):
 
 
 class ProviderPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less mail (421, 451); each email it accepts shortens the wait."""
+    """The provider asked for less email (421, 451); each email it accepts shortens the wait."""
 
     seconds_between: float
     next_at: datetime | None = None
@@ -652,7 +652,7 @@ class StartedJob(Struct, rename="camel", frozen=True):
 
 
 class Suppression(Struct, rename="camel", frozen=True):
-    """`message_id` is the sent mail that caused it, `reason` what its recipient's server or reader
+    """`message_id` is the sent email that caused it, `reason` what its recipient's server or reader
     said.
     """
 
@@ -1099,7 +1099,7 @@ class Thread(Struct, rename="camel", frozen=True):
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):
-    """How mail to one organization fared."""
+    """Delivery results at one organization."""
 
     provider: str
     accepted: int = 0

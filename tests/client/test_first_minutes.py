@@ -99,10 +99,10 @@ def test_an_id_stays_whole_on_a_narrow_terminal(person: Run, inbox: Inbox) -> No
 
 
 def test_deleting_asks_first(person: Run, inbox: Inbox) -> None:
-    kept = person("inbox", "delete", inbox.id, answers={"all its mail?": "n"})
+    kept = person("inbox", "delete", inbox.id, answers={"all its email?": "n"})
     assert kept.exit_code == 1
     assert person("inbox", "get", inbox.id).exit_code == 0
-    assert person("inbox", "delete", inbox.id, answers={"all its mail?": "y"}).exit_code == 0
+    assert person("inbox", "delete", inbox.id, answers={"all its email?": "y"}).exit_code == 0
     assert person("inbox", "get", inbox.id).exit_code == 1
 
 

@@ -53,7 +53,7 @@ export class AddressIsAnInbox extends PostroomError {}
 /** The address is in use, or the name is reserved. */
 export class AddressTaken extends PostroomError {}
 
-/** Another inbox takes the mail to all other addresses of the domain. */
+/** Another inbox receives the email to all other addresses of the domain. */
 export class CatchAllTaken extends PostroomError {}
 
 /** Another pod of the account has this `clientId`. */
@@ -167,7 +167,7 @@ export class RecipientSuppressed extends PostroomError {}
 /** An inbox has 100 templates. */
 export class TemplateLimitReached extends PostroomError {}
 
-/** A posted mail without a recipient here; `recipients` are those it names. */
+/** A posted email without a recipient here; `recipients` are those it names. */
 export class UnknownRecipient extends PostroomError {}
 
 /** 100 uploads or 100 MB of an account wait to be attached. */
@@ -197,7 +197,7 @@ export class WebhookFailed extends PostroomError {}
 /** The database or the disk cannot be used now; nothing was done. */
 export class Unavailable extends PostroomError {}
 
-/** The account's storage is full: delete mail, or ask the operator for more. */
+/** The account's storage is full: delete email, or ask the operator for more. */
 export class QuotaExceeded extends PostroomError {}
 
 export const BY_CODE: Record<string, typeof PostroomError> = {

@@ -61,7 +61,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete an inbox and all its mail. */
+  /** Delete an inbox and all its email. */
   deleteInbox(inboxId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -71,7 +71,7 @@ export abstract class Operations {
     });
   }
 
-  /** Add an alias: the inbox takes its mail, and may send in its name. */
+  /** Add an alias: the inbox receives its email, and may send in its name. */
   createAlias(inboxId: string, body: NewAlias): Promise<Alias> {
     return this.run({
       method: "POST",
@@ -642,7 +642,7 @@ export abstract class Operations {
     });
   }
 
-  /** Permanently delete a message; unsent mail is no longer sent. */
+  /** Permanently delete a message; unsent email is no longer sent. */
   deleteMessage(messageId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -1087,7 +1087,7 @@ export abstract class Operations {
     });
   }
 
-  /** Accept or decline a message's invitation; the organizer gets the answer by mail. */
+  /** Accept or decline a message's invitation; the organizer gets the answer by email. */
   respondToInvitation(messageId: string, body: CalendarAnswerBody, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -1186,7 +1186,7 @@ export abstract class Operations {
     });
   }
 
-  /** End the pause; mail that nothing else holds is sent. */
+  /** End the pause; email that nothing else holds is sent. */
   resume(query: { inboxId?: string; podId?: string } = {}): Promise<Pause> {
     return this.run({
       method: "DELETE",
@@ -1303,7 +1303,7 @@ export abstract class Operations {
     });
   }
 
-  /** What other servers reported: mail that claims to be from a domain, and encryption to it. */
+  /** What other servers reported: email that claims to be from a domain, and encryption to it. */
   getDomainReports(domainId: string, query: { from?: string; to?: string } = {}): Promise<DomainReports> {
     return this.run({
       method: "GET",
@@ -1336,7 +1336,7 @@ export abstract class Operations {
     });
   }
 
-  /** How mail fared by receiving provider, which are slowed, and the progress of warm-ups. */
+  /** Delivery results by receiving provider, which are slowed, and the progress of warm-ups. */
   getDeliverability(query: { days?: "1" | "30" | "7" } = {}): Promise<Deliverability> {
     return this.run({
       method: "GET",
@@ -1390,7 +1390,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a connection; mail received through it stays. */
+  /** Delete a connection; email received through it stays. */
   deleteConnection(connectionId: string): Promise<void> {
     return this.run({
       method: "DELETE",

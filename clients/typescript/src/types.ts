@@ -231,7 +231,7 @@ export interface CalendarFeed {
   url: string;
 }
 
-/** Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS. */
+/** Server that sends the inbox's email: 465 is TLS, other ports STARTTLS. */
 export interface SmtpServer {
   /** Name of the server. */
   host: string;
@@ -274,7 +274,7 @@ export interface WarmUp {
   domain: string;
   /** Domain of the provider's mail servers. */
   provider: string;
-  /** Number of this day with mail, from 1. */
+  /** Number of this day with email, from 1. */
   day: number;
   /** Today's limit; null when the warm-up is over. */
   limit: number | null;
@@ -353,7 +353,7 @@ export interface ReportedDay {
   failed: number;
 }
 
-/** Mail that claims to be from the domain, by source address, and how receivers handled it. */
+/** Email that claims to be from the domain, by source address, and how receivers handled it. */
 export interface ReportedSource {
   /** The address it came from. */
   source: string;
@@ -403,7 +403,7 @@ export interface FollowUpStep {
   templateId?: string | null;
 }
 
-/** Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled. */
+/** Sends the email as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled. */
 export interface InvitationBody {
   /** What it is about. */
   summary: string;
@@ -419,7 +419,7 @@ export interface InvitationBody {
   attendees?: string[];
   /** Of the appointment that this changes or cancels. */
   uid?: string;
-  /** With uid: more than that of the last mail about it. */
+  /** With uid: more than that of the last email about it. */
   sequence?: number | null;
   /** request invites, cancel cancels it. */
   method?: "cancel" | "request" | (string & {});
@@ -766,7 +766,7 @@ export interface RuleAction {
   webhookId?: string | null;
 }
 
-/** One recipient of a sent mail, and the state of its delivery. */
+/** One recipient of a sent email, and the state of its delivery. */
 export interface Recipient {
   /** The recipient's address. */
   address: string;
@@ -831,7 +831,7 @@ export interface PolicyStop {
   messageId: string | null;
 }
 
-/** The provider asked for less mail (421, 451); each email it accepts shortens the wait. */
+/** The provider asked for less email (421, 451); each email it accepts shortens the wait. */
 export interface ProviderPace {
   /** Seconds between two emails of this server. */
   secondsBetween: number;
@@ -902,7 +902,7 @@ export interface StartedJob {
   jobId: string;
 }
 
-/** `messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said. */
+/** `messageId` is the sent email that caused it, `reason` what its recipient's server or reader said. */
 export interface Suppression {
   /** The address that gets no email. */
   address: string;
@@ -1234,7 +1234,7 @@ export interface Connection {
   lastMailAt: string | null;
   /** Id of the pod, pod_…; null: in no pod. */
   podId: string | null;
-  /** The inbox for all its mail; null: the addressed one. */
+  /** The inbox for all its email; null: the addressed one. */
   inboxId: string | null;
   /** Whether each post must be signed. */
   signed: boolean;
@@ -1254,7 +1254,7 @@ export interface Connection {
   since: string | null;
   /** What happens to an email there: leave, seen or move:FOLDER. */
   after: string | null;
-  /** The server that sends the mail of the inbox. */
+  /** The server that sends the email of the inbox. */
   smtp: SmtpServer | null;
   /** Inboxes by the tag of username+TAG@. */
   plusAddresses: Record<string, string>;
@@ -1336,7 +1336,7 @@ export interface DomainReports {
   from: string;
   /** Last day of the reports. */
   to: string;
-  /** Mail in the domain's name, by source. */
+  /** Email in the domain's name, by source. */
   data: ReportedSource[];
   /** Encryption of connections, by reporter. */
   tls: ReportedTls[];
@@ -1620,7 +1620,7 @@ export interface Thread {
   legalHold: boolean;
 }
 
-/** How mail to one organization fared. */
+/** Delivery results at one organization. */
 export interface ReceivingProvider {
   /** Domain of its mail servers, or of the relay. */
   provider: string;
@@ -2248,9 +2248,9 @@ export interface NewInbox {
   allowReserved?: boolean;
   /** Your id for it. The same id again returns the existing one (200), unchanged. */
   clientId?: string | null;
-  /** Takes mail to every address of its domain that nobody has; one inbox a domain. */
+  /** Receives email to every address of the domain that no inbox has. One inbox per domain. */
   catchAll?: boolean;
-  /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
+  /** Receives email to its name at every subdomain of the domain; with a catch-all, to every name. */
   subdomains?: boolean;
 }
 
@@ -2269,9 +2269,9 @@ export interface InboxChange {
   retentionDays?: number | null;
   /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
-  /** Takes mail to every address of its domain that nobody has; one inbox a domain. */
+  /** Receives email to every address of the domain that no inbox has. One inbox per domain. */
   catchAll?: boolean;
-  /** Takes mail to its name at every subdomain of its domain; a catch-all takes every name. */
+  /** Receives email to its name at every subdomain of the domain; with a catch-all, to every name. */
   subdomains?: boolean;
   /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
@@ -2366,7 +2366,7 @@ export interface NewPod {
   name?: string | null;
   /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
+  /** Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
@@ -2385,7 +2385,7 @@ export interface PodChange {
   name?: string | null;
   /** Which emails wait for a person before they are sent. */
   approval?: ApprovalRules | null;
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
+  /** Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   /** How junk is recognized, and what is done with it. */
   junk?: JunkRules | null;
@@ -2398,7 +2398,7 @@ export interface PodChange {
 }
 
 export interface NewUser {
-  /** The person's mail address. */
+  /** The person's email address. */
   email: string;
   /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
   role: "admin" | "approver" | "owner" | "viewer";
@@ -2600,7 +2600,7 @@ export interface FindTimes {
   limit?: number;
 }
 
-/** Either `body` or `template` says what the mail says. */
+/** Set either `body` or `template`. */
 export interface SendBody {
   /** Plain text, or HTML, which is detected. */
   body?: string | null;
@@ -2840,7 +2840,7 @@ export interface CalendarAnswerBody {
 }
 
 export interface RedirectBody {
-  /** Recipients of the unchanged mail; at most 50. */
+  /** Recipients of the unchanged email; at most 50. */
   to: string | string[];
 }
 
@@ -2871,11 +2871,11 @@ export interface NewDomain {
 }
 
 export interface DomainChange {
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
+  /** Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   /** Inboxes and aliases may have addresses at all its subdomains, without verifying them. */
   subdomains?: boolean;
-  /** Start with little mail to each provider and increase it daily. */
+  /** Start with little email to each provider and increase it daily. */
   warmUp?: boolean;
 }
 
@@ -2900,13 +2900,13 @@ export interface NewConnection {
   since?: string | null;
   /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string | null;
-  /** The server that sends the mail of the inbox. */
+  /** The server that sends the email of the inbox. */
   smtp?: SmtpServer | null;
-  /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
+  /** Further inboxes: email to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string> | null;
   /** The service that posts. */
   provider?: "cloudflare" | "mailgun" | "postmark" | "raw" | "resend" | "sendgrid" | "ses" | null;
-  /** The inbox for all its mail; otherwise the addressed one. */
+  /** The inbox for all its email; otherwise the addressed one. */
   inboxId?: string | null;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
@@ -2939,9 +2939,9 @@ export interface ConnectionChange {
   folder?: string;
   /** What happens to an email there: leave (the default), seen, or move:FOLDER. */
   after?: string;
-  /** The server that sends the mail of the inbox. */
+  /** The server that sends the email of the inbox. */
   smtp?: SmtpServer | null;
-  /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
+  /** Further inboxes: email to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string>;
   /** Verifies each post. Without it the secret in the URL is enough. */
   signingKey?: string | null;
@@ -3032,7 +3032,7 @@ export interface GivenPolicy {
 }
 
 export interface GivenRule {
-  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
+  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound email: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
   type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;
@@ -3041,16 +3041,16 @@ export interface GivenRule {
 export interface ModeChange {
   /** allowlist: only what a rule allows. */
   mode: "allowlist" | "inherit" | "none";
-  /** Mail in, or mail out. */
+  /** Incoming or outgoing email. */
   direction: "inbound" | "outbound";
 }
 
 export interface NewRule {
-  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
+  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound email: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
   type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;
-  /** Mail in, or mail out. */
+  /** Incoming or outgoing email. */
   direction: "inbound" | "outbound";
 }
 

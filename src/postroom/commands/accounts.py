@@ -25,7 +25,7 @@ SIZE = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 
 AccountArgument = Annotated[str, typer.Argument(help="Id or name of the account.")]
 StorageOption = Annotated[
-    str | None, typer.Option("--storage", help="Storage limit for its mail: 500MB, 10GB, or none.")
+    str | None, typer.Option("--storage", help="Storage limit for its email: 500MB, 10GB, or none.")
 ]
 
 
@@ -156,7 +156,7 @@ def delete_account(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = None,
 ) -> None:
-    """Permanently delete an account with all its inboxes, mail and keys."""
+    """Permanently delete an account with all its inboxes, email and keys."""
     from postroom.operations import operator
 
     found = read(require_account, account)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 import_app = group(
-    "Import mail from files or a mailbox, with its threads and dates (on the server's machine)."
+    "Import email from files or a mailbox, with its threads and dates (on the server's machine)."
 )
 app.add_typer(import_app, name="import")
 
@@ -136,7 +136,7 @@ def export_account(
     folder: Annotated[Path, typer.Argument(help="A new folder, readable only by you.")],
     as_json: Json = None,
 ) -> None:
-    """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
+    """Write all email of an account into a folder: mbox and JSON for each inbox, and every attachment."""
     from postroom.inward.journal import positions
     from postroom.transfer.export_mail import export_account
 

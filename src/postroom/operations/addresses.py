@@ -19,12 +19,16 @@ from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
 
 CatchAll = Annotated[
-    bool, Meta(description="Takes mail to every address of its domain that nobody has; one inbox a domain.")
+    bool,
+    Meta(
+        description="Receives email to every address of the domain that no inbox has. One inbox per domain."
+    ),
 ]
 Subdomains = Annotated[
     bool,
     Meta(
-        description="Takes mail to its name at every subdomain of its domain; a catch-all takes every name."
+        description="Receives email to its name at every subdomain of the domain; with a catch-all, "
+        "to every name."
     ),
 ]
 
@@ -55,7 +59,7 @@ class AliasPage(Struct, rename="camel", frozen=True):
 
 
 def create_alias(tx: Tx, caller: Caller, inbox_id: str, body: NewAlias, config: Config, now: int) -> Alias:
-    """Add an alias: the inbox takes its mail, and may send in its name"""
+    """Add an alias: the inbox receives its email, and may send in its name"""
     found = inboxes.get(tx, caller.scope, inbox_id)
     address = body.address.lower()
     name, _, host = address.rpartition("@")

@@ -54,9 +54,11 @@ Since = Annotated[
 ]
 PlusAddresses = Annotated[
     dict[Annotated[str, Meta(pattern="^[a-z0-9._-]{1,64}$")], str],
-    Meta(max_length=100, description="Further inboxes: mail to username+TAG@ goes to the inbox of that tag."),
+    Meta(
+        max_length=100, description="Further inboxes: email to username+TAG@ goes to the inbox of that tag."
+    ),
 ]
-TargetInbox = Annotated[str, Meta(description="The inbox for all its mail; otherwise the addressed one.")]
+TargetInbox = Annotated[str, Meta(description="The inbox for all its email; otherwise the addressed one.")]
 
 
 class OAuthGrant(Struct, rename="camel", frozen=True):
@@ -69,7 +71,7 @@ class OAuthGrant(Struct, rename="camel", frozen=True):
 
 
 class SmtpServer(Struct, frozen=True):
-    """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
+    """Server that sends the inbox's email: 465 is TLS, other ports STARTTLS."""
 
     host: Host
     port: Port = 465
@@ -344,7 +346,7 @@ def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:
 
 
 def delete_connection(tx: Tx, caller: Caller, connection_id: str, now: int) -> None:
-    """Delete a connection; mail received through it stays"""
+    """Delete a connection; email received through it stays"""
     connection = connections.get(tx, caller.scope, connection_id)
     connections.remove(tx, connection)
     record(tx, caller, "connection.deleted", connection, now)

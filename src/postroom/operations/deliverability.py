@@ -22,7 +22,7 @@ class DeliverabilityQuery(Struct, frozen=True):
 
 
 class ShownPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less mail (421, 451); each email it accepts shortens the wait."""
+    """The provider asked for less email (421, 451); each email it accepts shortens the wait."""
 
     seconds_between: Annotated[float, Meta(description="Seconds between two emails of this server.")]
     next_at: Timestamp
@@ -30,7 +30,7 @@ class ShownPace(Struct, rename="camel", frozen=True):
 
 
 class ShownProvider(Struct, rename="camel", frozen=True):
-    """How mail to one organization fared."""
+    """Delivery results at one organization."""
 
     provider: Annotated[
         str, Meta(description="Domain of its mail servers, or of the relay.", examples=["google.com"])
@@ -63,7 +63,7 @@ class ShownWarmUp(Struct, rename="camel", frozen=True):
 
     domain: str
     provider: str
-    day: Annotated[int, Meta(description="Number of this day with mail, from 1.")]
+    day: Annotated[int, Meta(description="Number of this day with email, from 1.")]
     limit: Annotated[int | None, Meta(description="Today's limit; null when the warm-up is over.")]
     used: int
 
@@ -86,7 +86,7 @@ def show_pace(pace: ProviderPace) -> ShownPace:
 def get_deliverability(
     tx: Tx, caller: Caller, query: DeliverabilityQuery, config: Config, now: int
 ) -> Deliverability:
-    """How mail fared by receiving provider, which are slowed, and the progress of warm-ups"""
+    """Delivery results by receiving provider, which are slowed, and the progress of warm-ups"""
     figures = counts.list_within(tx, caller.scope, now - int(query.days) * DAY)
     warming = warm_ups.list_within(tx, caller.scope, now)
     return Deliverability(

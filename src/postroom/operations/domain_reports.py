@@ -24,7 +24,7 @@ class ReportQuery(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail that claims to be from the domain, by source address, and how receivers handled it."""
+    """Email that claims to be from the domain, by source address, and how receivers handled it."""
 
     source: Annotated[str, Meta(description="The address it came from.")]
     count: int
@@ -59,7 +59,7 @@ class DomainReports(Struct, frozen=True):
 def get_domain_reports(
     tx: Tx, caller: Caller, domain_id: str, query: ReportQuery, config: Config, now: int
 ) -> DomainReports:
-    """What other servers reported: mail that claims to be from a domain, and encryption to it"""
+    """What other servers reported: email that claims to be from a domain, and encryption to it"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID and not is_operator(tx, caller):
         raise no_such("domain")  # its reports are the operator's

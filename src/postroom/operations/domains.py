@@ -45,7 +45,7 @@ class DomainChange(Struct, rename="camel", frozen=True):
     subdomains: Subdomains | UnsetType = UNSET
     warm_up: Annotated[
         bool | UnsetType,
-        Meta(description="Start with little mail to each provider and increase it daily."),
+        Meta(description="Start with little email to each provider and increase it daily."),
     ] = UNSET
 
 

@@ -160,7 +160,7 @@ def put_pause(tx: Tx, caller: Caller, within: Scope, config: Config, now: int) -
 
 
 def delete_pause(tx: Tx, caller: Caller, within: Scope, now: int) -> Paused:
-    """End the pause; mail that nothing else holds is sent"""
+    """End the pause; email that nothing else holds is sent"""
     ended = pauses.find(tx, pauses.scope_of(within))
     stop.end_pause(tx, within, now)
     if ended is not None and ended.reason is not None and within.inbox_id is not None:

@@ -313,7 +313,7 @@ def change_webhook(
 
 
 def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
-    """Delete an inbox and all its mail"""
+    """Delete an inbox and all its email"""
     legal_holds.require_all_free(tx, inboxes.lock(tx, inboxes.get(tx, caller.scope, inbox_id).id))
     inbox = inboxes.remove(tx, caller.scope, inbox_id, now)
     connections.remove_of_inbox(tx, inbox.id)

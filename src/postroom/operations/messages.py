@@ -56,7 +56,7 @@ class MessageQuery(Struct, frozen=True):
 
 
 class ShownRecipient(Struct, rename="camel", frozen=True):
-    """One recipient of a sent mail, and the state of its delivery."""
+    """One recipient of a sent email, and the state of its delivery."""
 
     address: str
     state: Annotated[
@@ -235,7 +235,7 @@ def get_attachment_text(
 
 
 def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
-    """Permanently delete a message; unsent mail is no longer sent"""
+    """Permanently delete a message; unsent email is no longer sent"""
     message = messages.get(tx, caller.scope, message_id)
     where = inboxes.get(tx, caller.scope, message.inbox_id).scope
     audit.record_by(tx, caller, "message.deleted", message.id, now, within=where)

@@ -104,7 +104,7 @@ def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
     if typed.strip() != account.name.strip():
-        raise BadRequest(f"Type {account.name} to delete it with all its mail.", field="typed")
+        raise BadRequest(f"Type {account.name} to delete it with all its email.", field="typed")
     account_removal.close(tx, account, now)
     audit.record_by(tx, caller, "account.deleted", account.id, now, before={"name": account.name})
     tx.ring(inboxes.GONE)

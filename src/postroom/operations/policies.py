@@ -23,15 +23,16 @@ from postroom.fields import (
 )
 from postroom.storage.database import Tx
 
-Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Mail in, or mail out.")]
+Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Incoming or outgoing email.")]
 Mode = Annotated[
     Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only what a rule allows.")
 ]
 RuleType = Annotated[
     Literal["allow", "block", "trust"],
     Meta(
-        description="An allow rule counts where the mode is allowlist. A trust rule is for outbound"
-        " mail: if all recipients match such rules, always, strangers, attachments and links do not hold it."
+        description="An allow rule counts where the mode is allowlist. A trust rule is for outbound "
+        "email: if all recipients match such rules, always, strangers, attachments and links do not "
+        "hold it."
     ),
 ]
 RuleValue = Annotated[

@@ -22,7 +22,7 @@ class NewSuppression(Struct, frozen=True):
 
 
 class Suppression(Struct, rename="camel", frozen=True):
-    """`messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said."""
+    """`messageId` is the sent email that caused it, `reason` what its recipient's server or reader said."""
 
     address: str
     type: str

@@ -62,7 +62,7 @@ async def health(site: Site) -> server_shapes.Health:
 
 
 async def ready(site: Site) -> server_shapes.Readiness:
-    """Can it work: storage is writable, mail is taken in, and every loop runs"""
+    """Whether the server works: storage is writable, email is accepted, and every loop runs"""
     if site.resources.draining.is_set():
         raise Unavailable("The server is about to stop. Try again.", retry_after=5)
     await site.readiness.require()
@@ -112,7 +112,7 @@ async def list_signing_keys(site: Site) -> PublishedKeys:
 
 
 async def mta_sts_policy(site: Site) -> Response:
-    """The MTA-STS policy of domains whose mail comes here (RFC 8461), for any host in the URL"""
+    """The MTA-STS policy of domains that receive here (RFC 8461), for any host in the URL"""
     policy = check_domain.own_policy(site.resources.config)
     return Response(policy, media_type="text/plain; charset=utf-8")
 

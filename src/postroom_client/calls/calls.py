@@ -211,12 +211,12 @@ def update_inbox(
 
 
 def delete_inbox(inbox_id: str) -> Call[None]:
-    """Delete an inbox and all its mail."""
+    """Delete an inbox and all its email."""
     return Call("DELETE", path("v1", "inboxes", inbox_id), nothing)
 
 
 def create_alias(inbox_id: str, address: str) -> Call[Alias]:
-    """Add an alias: the inbox takes its mail, and may send in its name."""
+    """Add an alias: the inbox receives its email, and may send in its name."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "aliases"),
@@ -892,7 +892,7 @@ def get_message(message_id: str, *, wait: float = 0) -> Call[Message]:
 
 
 def delete_message(message_id: str) -> Call[None]:
-    """Permanently delete a message; unsent mail is no longer sent."""
+    """Permanently delete a message; unsent email is no longer sent."""
     return Call("DELETE", path("v1", "messages", message_id), nothing)
 
 
@@ -1621,7 +1621,7 @@ def respond_to_invitation(
     comment: str = "",
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
-    """Accept or decline a message's invitation; the organizer gets the answer by mail."""
+    """Accept or decline a message's invitation; the organizer gets the answer by email."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "calendar", "respond"),
@@ -1710,7 +1710,7 @@ def pause(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pau
 
 
 def resume(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pause]:
-    """End the pause; mail that nothing else holds is sent."""
+    """End the pause; email that nothing else holds is sent."""
     return Call("DELETE", "/v1/pause", decoded(Pause), query=present({"inboxId": inbox_id, "podId": pod_id}))
 
 
@@ -1794,7 +1794,7 @@ def get_domain_health(domain_id: str) -> Call[DomainHealth]:
 def get_domain_reports(
     domain_id: str, *, first: date | str | None = None, last: date | str | None = None
 ) -> Call[DomainReports]:
-    """What other servers reported: mail that claims to be from a domain, and encryption to it."""
+    """What other servers reported: email that claims to be from a domain, and encryption to it."""
     return Call(
         "GET",
         path("v1", "domains", domain_id, "reports"),
@@ -1820,7 +1820,7 @@ def rotate_dkim(domain_id: str) -> Call[Domain]:
 
 
 def get_deliverability(*, days: Literal["1", "30", "7"] = "1") -> Call[Deliverability]:
-    """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
+    """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
     return Call(
         "GET", "/v1/deliverability", decoded(Deliverability), query=present({"days": unless(days, "1")})
     )
@@ -1922,7 +1922,7 @@ def update_connection(
 
 
 def delete_connection(connection_id: str) -> Call[None]:
-    """Delete a connection; mail received through it stays."""
+    """Delete a connection; email received through it stays."""
     return Call("DELETE", path("v1", "connections", connection_id), nothing)
 
 

@@ -198,11 +198,11 @@ class BlockingMethods(Protocol):
         )
 
     def delete_inbox(self, inbox_id: str) -> None:
-        """Delete an inbox and all its mail."""
+        """Delete an inbox and all its email."""
         return self.run(calls.delete_inbox(inbox_id))
 
     def create_alias(self, inbox_id: str, address: str) -> Alias:
-        """Add an alias: the inbox takes its mail, and may send in its name."""
+        """Add an alias: the inbox receives its email, and may send in its name."""
         return self.run(calls.create_alias(inbox_id, address))
 
     def list_aliases(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[Alias]:
@@ -872,7 +872,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.get_message(message_id, wait=wait))
 
     def delete_message(self, message_id: str) -> None:
-        """Permanently delete a message; unsent mail is no longer sent."""
+        """Permanently delete a message; unsent email is no longer sent."""
         return self.run(calls.delete_message(message_id))
 
     def update_message(
@@ -1539,7 +1539,7 @@ class BlockingMethods(Protocol):
         comment: str = "",
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Accept or decline a message's invitation; the organizer gets the answer by mail."""
+        """Accept or decline a message's invitation; the organizer gets the answer by email."""
         return self.run(
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
@@ -1610,7 +1610,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.pause(inbox_id=inbox_id, pod_id=pod_id))
 
     def resume(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """End the pause; mail that nothing else holds is sent."""
+        """End the pause; email that nothing else holds is sent."""
         return self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
@@ -1675,7 +1675,7 @@ class BlockingMethods(Protocol):
     def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail that claims to be from a domain, and encryption to it."""
+        """What other servers reported: email that claims to be from a domain, and encryption to it."""
         return self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     def verify_domain(self, domain_id: str) -> Domain:
@@ -1687,7 +1687,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.rotate_dkim(domain_id))
 
     def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
+        """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
         return self.run(calls.get_deliverability(days=days))
 
     def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -1780,7 +1780,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_connection(self, connection_id: str) -> None:
-        """Delete a connection; mail received through it stays."""
+        """Delete a connection; email received through it stays."""
         return self.run(calls.delete_connection(connection_id))
 
     def test_connection(self, connection_id: str) -> ConnectionTest:
@@ -2446,11 +2446,11 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_inbox(self, inbox_id: str) -> None:
-        """Delete an inbox and all its mail."""
+        """Delete an inbox and all its email."""
         return await self.run(calls.delete_inbox(inbox_id))
 
     async def create_alias(self, inbox_id: str, address: str) -> Alias:
-        """Add an alias: the inbox takes its mail, and may send in its name."""
+        """Add an alias: the inbox receives its email, and may send in its name."""
         return await self.run(calls.create_alias(inbox_id, address))
 
     async def list_aliases(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[Alias]:
@@ -3128,7 +3128,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.get_message(message_id, wait=wait))
 
     async def delete_message(self, message_id: str) -> None:
-        """Permanently delete a message; unsent mail is no longer sent."""
+        """Permanently delete a message; unsent email is no longer sent."""
         return await self.run(calls.delete_message(message_id))
 
     async def update_message(
@@ -3799,7 +3799,7 @@ class AwaitedMethods(Protocol):
         comment: str = "",
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Accept or decline a message's invitation; the organizer gets the answer by mail."""
+        """Accept or decline a message's invitation; the organizer gets the answer by email."""
         return await self.run(
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
@@ -3874,7 +3874,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.pause(inbox_id=inbox_id, pod_id=pod_id))
 
     async def resume(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """End the pause; mail that nothing else holds is sent."""
+        """End the pause; email that nothing else holds is sent."""
         return await self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     async def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
@@ -3939,7 +3939,7 @@ class AwaitedMethods(Protocol):
     async def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail that claims to be from a domain, and encryption to it."""
+        """What other servers reported: email that claims to be from a domain, and encryption to it."""
         return await self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     async def verify_domain(self, domain_id: str) -> Domain:
@@ -3951,7 +3951,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.rotate_dkim(domain_id))
 
     async def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
+        """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
         return await self.run(calls.get_deliverability(days=days))
 
     async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -4044,7 +4044,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_connection(self, connection_id: str) -> None:
-        """Delete a connection; mail received through it stays."""
+        """Delete a connection; email received through it stays."""
         return await self.run(calls.delete_connection(connection_id))
 
     async def test_connection(self, connection_id: str) -> ConnectionTest:

@@ -51,12 +51,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "catch_all",
             "switch",
-            help="Takes mail to every address of its domain that nobody has; one inbox a domain.",
+            help="Receives email to every address of the domain that no inbox has. One inbox per domain.",
         ),
         Parameter(
             "subdomains",
             "switch",
-            help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
+            help="Receives email to its name at every subdomain of the domain; with a catch-all, to every name.",
         ),
         Parameter(
             "when",
@@ -106,12 +106,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "catch_all",
             "switch",
-            help="Takes mail to every address of its domain that nobody has; one inbox a domain.",
+            help="Receives email to every address of the domain that no inbox has. One inbox per domain.",
         ),
         Parameter(
             "subdomains",
             "switch",
-            help="Takes mail to its name at every subdomain of its domain; a catch-all takes every name.",
+            help="Receives email to its name at every subdomain of the domain; with a catch-all, to every name.",
         ),
         Parameter(
             "origin_guard",
@@ -271,7 +271,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
+            help="Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
         Parameter(
@@ -312,7 +312,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
+            help="Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
         Parameter(
@@ -368,7 +368,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
     ),
     "create_user": (
-        Parameter("email", "text", help="The person's mail address.", is_required=True),
+        Parameter("email", "text", help="The person's email address.", is_required=True),
         Parameter(
             "role",
             "choice",
@@ -1312,7 +1312,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "redirect_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter("to", "addresses", help="Recipients of the unchanged mail; at most 50.", is_required=True),
+        Parameter("to", "addresses", help="Recipients of the unchanged email; at most 50.", is_required=True),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
@@ -1396,7 +1396,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
+            help="Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
         Parameter(
@@ -1404,7 +1404,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "switch",
             help="Inboxes and aliases may have addresses at all its subdomains, without verifying them.",
         ),
-        Parameter("warm_up", "switch", help="Start with little mail to each provider and increase it daily."),
+        Parameter(
+            "warm_up", "switch", help="Start with little email to each provider and increase it daily."
+        ),
     ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "get_domain_health": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
@@ -1455,7 +1457,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "plus_addresses",
             "pairs",
-            help="Further inboxes: mail to username+TAG@ goes to the inbox of that tag.",
+            help="Further inboxes: email to username+TAG@ goes to the inbox of that tag.",
         ),
         Parameter(
             "provider",
@@ -1463,7 +1465,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="The service that posts.",
             choices=("cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"),
         ),
-        Parameter("inbox_id", "text", help="The inbox for all its mail; otherwise the addressed one."),
+        Parameter("inbox_id", "text", help="The inbox for all its email; otherwise the addressed one."),
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
         Parameter(
             "signing_key", "text", help="Verifies each post. Without it the secret in the URL is enough."
@@ -1484,7 +1486,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "plus_addresses",
             "pairs",
-            help="Further inboxes: mail to username+TAG@ goes to the inbox of that tag.",
+            help="Further inboxes: email to username+TAG@ goes to the inbox of that tag.",
         ),
         Parameter(
             "signing_key",
@@ -1623,7 +1625,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "direction",
             "choice",
-            help="Mail in, or mail out.",
+            help="Incoming or outgoing email.",
             is_required=True,
             choices=("inbound", "outbound"),
         ),
@@ -1634,7 +1636,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "type",
             "choice",
-            help="An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it.",
+            help="An allow rule counts where the mode is allowlist. A trust rule is for outbound email: if all recipients match such rules, always, strangers, attachments and links do not hold it.",
             is_required=True,
             choices=("allow", "block", "trust"),
         ),
@@ -1647,7 +1649,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "direction",
             "choice",
-            help="Mail in, or mail out.",
+            help="Incoming or outgoing email.",
             is_required=True,
             choices=("inbound", "outbound"),
         ),
@@ -1661,7 +1663,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("action", "choice", help="Only these.", choices=("blocked", "refused", "released")),
-        Parameter("direction", "choice", help="Mail in, or mail out.", choices=("inbound", "outbound")),
+        Parameter("direction", "choice", help="Incoming or outgoing email.", choices=("inbound", "outbound")),
         Parameter("since", "moment", help="Only from this time on."),
         Parameter("until", "moment", help="Only before this time."),
         Parameter(

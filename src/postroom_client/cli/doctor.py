@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MARKS = {"pass": "ok", "warn": "warn", "fail": "FAIL"}
 
 
-SendTo = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Also send a test mail there.")]
+SendTo = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Also send a test email there.")]
 
 
 @command(app, "doctor")

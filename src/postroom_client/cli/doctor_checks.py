@@ -222,7 +222,7 @@ def check_ways(client: Client, settings: Settings) -> Finding:
         return Finding(WAYS, "pass", f"{len(found)} bring mail in.")
     if urlsplit(settings.base_url).hostname in LOCAL_HOSTS:
         step = "Connect a mailbox or a mail service: postroom connect --help"
-        return Finding(WAYS, "warn", "No mail from outside reaches this machine.", step)
+        return Finding(WAYS, "warn", "No email from outside reaches this machine.", step)
     return Finding(WAYS, "pass", "Only port 25.")
 
 

@@ -28,7 +28,7 @@ def mcp(
     context: CommandContext,
     text: Annotated[bool, typer.Option("--text", help="Answer with text only.")] = False,
     tools: Annotated[
-        str, typer.Option("--tools", help="Sets of tools to offer: mail, setup, calendar.")
+        str, typer.Option("--tools", help="Sets of tools to offer: `mail`, `calendar`, `rules`, `setup`.")
     ] = "mail",
     manifest: Annotated[
         str,

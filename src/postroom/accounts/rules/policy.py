@@ -126,7 +126,7 @@ def require_type(kind: str, direction: str) -> str:
     if kind not in TYPES:
         raise BadRequest("type must be allow, block or trust.", field="type")
     if kind == TRUST and direction != OUTBOUND:
-        raise BadRequest("A rule of type trust is for outbound mail only.", field="type")
+        raise BadRequest("A rule of type trust is for outbound email only.", field="type")
     return kind
 
 

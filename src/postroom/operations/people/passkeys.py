@@ -100,7 +100,7 @@ def require_party(config: Config) -> RelyingParty:
 def require_user(tx: Tx, caller: Caller) -> User:
     user = users.find(tx, caller.user_id) if caller.user_id is not None else None
     if user is None:
-        raise Forbidden("Only users have passkeys: sign in as one, by mail or with a link for a user.")
+        raise Forbidden("Only users have passkeys: sign in as one, by email or with a link for a user.")
     return user
 
 

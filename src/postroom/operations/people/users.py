@@ -31,7 +31,7 @@ Role = Annotated[
 Email = Annotated[
     str,
     Meta(
-        max_length=ADDRESS_CHARACTERS, description="The person's mail address.", examples=["ann@example.org"]
+        max_length=ADDRESS_CHARACTERS, description="The person's email address.", examples=["ann@example.org"]
     ),
 ]
 PodIds = Annotated[list[PodId], Meta(description="Only these pods; empty: the whole account.")]

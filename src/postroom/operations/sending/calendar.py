@@ -20,7 +20,7 @@ ShortText = Annotated[str, Meta(max_length=limits.CALENDAR_TEXT_CHARACTERS)]
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
+    """Sends the email as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
     summary: Annotated[
         str, Meta(min_length=1, max_length=limits.CALENDAR_TEXT_CHARACTERS, description="What it is about.")
@@ -48,7 +48,7 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     ] = ""
     sequence: (
         Annotated[
-            int, Meta(ge=0, le=2**31 - 1, description="With uid: more than that of the last mail about it.")
+            int, Meta(ge=0, le=2**31 - 1, description="With uid: more than that of the last email about it.")
         ]
         | None
     ) = None

@@ -173,7 +173,7 @@ _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
 
 
 class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Either `body` or `template` says what the mail says."""
+    """Set either `body` or `template`."""
 
     body: Body | None = None
     to: Annotated[
@@ -220,7 +220,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 class RedirectBody(Struct, rename="camel", frozen=True):
     to: Annotated[
-        Addresses, Meta(description=f"Recipients of the unchanged mail; at most {limits.RECIPIENTS}.")
+        Addresses, Meta(description=f"Recipients of the unchanged email; at most {limits.RECIPIENTS}.")
     ]
 
 

@@ -29,7 +29,7 @@ async def send_message(call: Call, inbox_id: str, body: SendBody) -> RawReceipt:
 
 
 async def respond_to_invitation(call: Call, message_id: str, body: CalendarAnswerBody) -> RawReceipt:
-    """Accept or decline a message's invitation; the organizer gets the answer by mail"""
+    """Accept or decline a message's invitation; the organizer gets the answer by email"""
     key = require_idempotency_key(call.request)
     order = await to_answer(call.resources, call.scope, message_id, body.status, body.comment, key)
     return to_response(await accept_order(call, order))

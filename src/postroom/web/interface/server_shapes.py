@@ -17,7 +17,7 @@ class Workers(Struct, rename="camel", frozen=True):
 
 
 class SearchProgress(Struct, rename="camel", frozen=True):
-    """`earlierPercent` is below 100 while mail from before an upgrade is indexed."""
+    """`earlierPercent` is below 100 while email from before an upgrade is indexed."""
 
     waiting: int
     earlier_percent: int

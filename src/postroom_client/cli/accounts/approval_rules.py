@@ -34,7 +34,7 @@ def require(
         int | None, typer.Option(min=0, help="Hold sends of an inbox beyond this many a day.")
     ] = None,
     reviewer: Annotated[
-        list[str] | None, typer.Option(help="A reviewer's address, asked by mail (repeatable).")
+        list[str] | None, typer.Option(help="A reviewer's address, asked by email (repeatable).")
     ] = None,
     expires_hours: Annotated[int, typer.Option(min=1, max=720, help="Hours until a held send expires.")] = 72,
     approvals: Annotated[
@@ -107,7 +107,7 @@ def _lines(rules: "ApprovalRules | None") -> list[tuple[str, str]]:
         waits = [("waits", "nothing")]
     else:
         waits = [("waits", _spell(rule)) for rule in rules.when] + [("for", f"{rules.expires_hours} hours")]
-    return waits + [("asked by mail", address) for address in (rules.reviewers if rules else [])]
+    return waits + [("asked by email", address) for address in (rules.reviewers if rules else [])]
 
 
 def _spell(rule: Any) -> str:

@@ -32,7 +32,7 @@ def search(
     cursor: Annotated[str | None, typer.Option(help="Continue after a page.")] = None,
     open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
 ) -> None:
-    """Find messages by their words, in mail and in attached files, newest first."""
+    """Find messages by their words, in emails and in attached files, newest first."""
     from postroom_client.calls import calls
     from postroom_client.errors import PostroomError
 

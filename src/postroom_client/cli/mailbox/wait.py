@@ -18,7 +18,7 @@ def wait(
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
-    q: Annotated[str | None, typer.Option("--search", help="Only mail that matches this search.")] = None,
+    q: Annotated[str | None, typer.Option("--search", help="Only email that matches this search.")] = None,
     unread: Annotated[
         bool, typer.Option("--unread", help="Also an email that is already there and unread.")
     ] = False,

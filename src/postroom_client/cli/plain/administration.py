@@ -96,7 +96,7 @@ SENDING_RULES = (
         show=shown.show_limits,
         arguments=(),
     ),
-    Plain("resume", "resume", "End a pause; mail that nothing else holds is sent.", show=shown.show_pause),
+    Plain("resume", "resume", "End a pause; email that nothing else holds is sent.", show=shown.show_pause),
     Plain("policies get", "get_policy", "Show the policy.", show=shown.show_policy),
     Plain(
         "policies mode",
@@ -167,7 +167,7 @@ TENANTS = (
     Plain(
         "users create",
         "create_user",
-        "Invite a person by mail, with a role.",
+        "Invite a person by email, with a role.",
         fields=USER,
         arguments=("email",),
     ),

@@ -144,14 +144,14 @@ OUTSIDE = (
     Plain(
         "domains reports",
         "get_domain_reports",
-        "Show what other servers reported: mail that claims to be from a domain, by source, and encryption.",
+        "Show what other servers reported: email that claims to be from a domain, by source, and encryption.",
         show=shown.show_reports,
         names={"first": "from", "last": "to"},
     ),
     Plain(
         "domains deliverability",
         "get_deliverability",
-        "Show how mail fared by receiving provider, and the progress of warm-ups.",
+        "Show delivery results by receiving provider, and the progress of warm-ups.",
         show=shown.show_deliverability,
     ),
     Plain(
@@ -179,7 +179,7 @@ OUTSIDE = (
     Plain(
         "connections update",
         "update_connection",
-        "Change the keys of a connection, or what happens to mail there.",
+        "Change the keys of a connection, or what happens to email there.",
         fields=CONNECTION,
         options=("signing_key", "password", "folder", "after"),
     ),
@@ -193,7 +193,7 @@ OUTSIDE = (
     Plain(
         "connections delete",
         "delete_connection",
-        "Delete a connection; mail received through it stays.",
+        "Delete a connection; email received through it stays.",
         confirm="Delete {connection_id}?",
         done="{connection_id} is deleted.",
     ),

@@ -19,7 +19,7 @@ INBOXES = (
     Plain(
         "inboxes add-alias",
         "create_alias",
-        "Add an alias: the inbox takes its mail and may send in its name.",
+        "Add an alias: the inbox receives its email and may send in its name.",
         fields=("address", "created created_at"),
     ),
     Plain(
@@ -56,8 +56,8 @@ INBOXES = (
     Plain(
         "inboxes delete",
         "delete_inbox",
-        "Delete an inbox with all its mail.",
-        confirm="Delete {inbox_id} and all its mail?",
+        "Delete an inbox with all its email.",
+        confirm="Delete {inbox_id} and all its email?",
         done="{inbox_id} is deleted.",
         then=inbox.forget_default,
     ),
@@ -296,7 +296,7 @@ MAILBOX = (
     Plain(
         "messages respond",
         "respond_to_invitation",
-        "Answer a message's invitation; the organizer gets your answer by mail.",
+        "Answer a message's invitation; the organizer gets your answer by email.",
         show=show_sent,
     ),
     Plain(

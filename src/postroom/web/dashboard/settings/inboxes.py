@@ -180,4 +180,4 @@ async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Respon
     if body.typed.strip() != inbox.address:
         raise BadRequest(f"Type {inbox.address} to delete the inbox and all its emails.", field="typed")
     await context.run(operations.delete_inbox, inbox_id=inbox_id)
-    return go(PATH, f"{inbox.address} and all its mail are gone.")
+    return go(PATH, f"{inbox.address} and all its email were deleted.")
