@@ -1,17 +1,20 @@
 """One listener on `::` takes IPv6 and IPv4 clients, and each is known by its own address."""
 
+import asyncio
 import socket
 from pathlib import Path
 
 import pytest
 
-from postroom.net.listening import close_all, listen_on, peer_of
+from postroom.net.listening import ACCEPTED_AT_ONCE, close_all, listen_on, peer_of, with_copies
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
 from tests.letters import letter
 from tests.plain_transport import http_client
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
+TURNS = 4
 
 
 def families_taken(host: str) -> list[str]:
@@ -31,6 +34,38 @@ def test_only_the_address_for_all_takes_both_kinds() -> None:
     assert families_taken("::") == ["127.0.0.1", "::1"]
     assert families_taken("::1") == ["::1"]
     assert families_taken("0.0.0.0") == ["127.0.0.1"]
+
+
+async def connections_accepted(sockets: list[socket.socket]) -> int:
+    """Return how many that wait are accepted in a few turns of the loop."""
+    loop = asyncio.get_running_loop()
+    accepted: list[asyncio.BaseTransport] = []
+
+    class Accepted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted.append(transport)
+
+    port = sockets[0].getsockname()[1]
+    servers = [await loop.create_server(Accepted, sock=each) for each in sockets]
+    clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(2 * ACCEPTED_AT_ONCE)]
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    count = len(accepted)
+    await until(lambda: len(accepted) == len(clients))
+    for transport in accepted:
+        transport.close()
+    for server in servers:
+        server.close()
+    for client in clients:
+        client.close()
+    return count
+
+
+async def test_a_turn_of_the_loop_accepts_many_connections() -> None:
+    (alone,) = listen_on("127.0.0.1", 0, 100)
+    assert await connections_accepted([alone]) <= TURNS
+    (listener,) = listen_on("127.0.0.1", 0, 100)
+    assert await connections_accepted(with_copies(listener)) > TURNS
 
 
 def test_what_could_not_be_shared_is_closed_again() -> None:

@@ -2,11 +2,14 @@
 
 import asyncio
 import weakref
+from typing import Any
 
 import pytest
 
 from postroom.processes import process_metrics
+from postroom.storage import group_commit
 from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
+from postroom.storage.group_commit import BATCH_LIMIT, WriteQueue
 from tests.waiting import until
 
 KIND = "message.counted"
@@ -45,6 +48,29 @@ async def test_items_that_wait_together_are_one_call_with_a_result_for_each(note
     assert sorted(number for call in calls for number in call) == list(range(50))
     assert len(calls) < 50
     assert await notes.read(names) == [f"{number:02}" for number in range(50)]
+
+
+async def test_writes_of_turns_that_follow_each_other_go_to_the_writer_together(
+    notes: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed_over: list[int] = []
+
+    def record(writes: WriteQueue, gathered: Any) -> None:
+        handed_over.append(len(gathered.jobs))
+        hand_over(writes, gathered)
+
+    async def write(turn: int) -> int:
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        return await notes.write_together(lambda tx, turns: turns, turn)
+
+    hand_over = WriteQueue._hand_over
+    monkeypatch.setattr(WriteQueue, "_hand_over", record)
+    monkeypatch.setattr(group_commit, "TURNS_SECONDS", 3_600.0)
+    turns = range(BATCH_LIMIT + 20)
+
+    assert await asyncio.gather(*map(write, turns)) == list(turns)
+    assert handed_over == [BATCH_LIMIT, 20]
 
 
 class Item:

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Sequence
 
 EVERY_IPV6 = "::"
+ACCEPTED_AT_ONCE = 16  # connections in a turn of the loop
 
 
 def listen_on(host: str, port: int, backlog: int, *, is_shared: bool = False) -> list[socket.socket]:
@@ -38,6 +39,14 @@ def _open(family: int, address: tuple[str, int], backlog: int, is_shared: bool) 
 def close_all(sockets: Sequence[socket.socket]) -> None:
     for each in sockets:
         each.close()
+
+
+def with_copies(listener: socket.socket) -> list[socket.socket]:
+    """Return the listener with more descriptors of it, for uvloop, which accepts one of each in a turn.
+
+    A busy loop makes few turns: new connections would wait for seconds while the others go on.
+    """
+    return [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 def peer_of(peername: object) -> str:

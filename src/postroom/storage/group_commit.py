@@ -25,6 +25,7 @@ BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
 ENOUGH = 6  # jobs for a commit: waiting for more would leave parsers idle
 SPARSE_BATCH = 2  # after a batch this small, more jobs are unlikely to come soon
+TURNS_SECONDS = 0.02  # of turns of the loop that each bring jobs
 RUNS = 50
 RETRY_SPREAD_SECONDS = 0.02  # two that deadlocked would do so again if both restarted at once
 # If items failed together at a locked row, halving finds those that need it: how long and how often.
@@ -195,6 +196,14 @@ class Writer:
             fail_all(jobs, error)
 
 
+class _Gathered(Struct):
+    """Jobs of a few turns of the loop, on their way to the writer."""
+
+    loop: asyncio.AbstractEventLoop
+    ends_at: float
+    jobs: list[WriteJob] = []
+
+
 class WriteQueue:
     """Jobs for one or more writers, handed in from an event loop."""
 
@@ -206,6 +215,7 @@ class WriteQueue:
             Writer(connect, f"writer-{n}", self._jobs, self._lock_waiters) for n in range(writers)
         ]
         self._closed = False
+        self._gathered: _Gathered | None = None
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
         return await self.run_together(lambda tx, _: [function(tx)], None)
@@ -219,8 +229,7 @@ class WriteQueue:
         future: asyncio.Future[Any] = loop.create_future()
         job = WriteJob(function, item, loop, future, self._ring, patience_seconds)
         if len(self._writers) == 1:
-            # After the callers of this turn of the loop, so that the first does not get a commit alone.
-            loop.call_soon(self._jobs.put, job)
+            self._gather(job)
         else:
             self._jobs.put(job)
         try:
@@ -228,10 +237,33 @@ class WriteQueue:
         finally:
             del future  # an error holds this frame, and would be held by it with the item
 
+    def _gather(self, job: WriteJob) -> None:
+        """Hands jobs over once a turn of the loop brings no more, so that the first gets no commit alone."""
+        gathered = self._gathered
+        if gathered is None or gathered.loop is not job.loop:
+            gathered = self._gathered = _Gathered(job.loop, job.handed_in_at + TURNS_SECONDS)
+            job.loop.call_soon(self._look_again, gathered, 0)
+        gathered.jobs.append(job)
+
+    def _look_again(self, gathered: "_Gathered", before: int) -> None:
+        count = len(gathered.jobs)
+        if before < count < BATCH_LIMIT and time.monotonic() < gathered.ends_at:
+            gathered.loop.call_soon(self._look_again, gathered, count)
+        else:
+            self._hand_over(gathered)
+
+    def _hand_over(self, gathered: "_Gathered") -> None:
+        for job in gathered.jobs:
+            self._jobs.put(job)
+        gathered.jobs.clear()
+        if self._gathered is gathered:
+            self._gathered = None
+
     async def close(self) -> None:
         """Finishes all jobs, then stops the writers."""
         self._closed = True
-        await asyncio.sleep(0)  # jobs of this turn of the loop reach the queue first
+        if self._gathered is not None:
+            self._hand_over(self._gathered)
         for _ in self._writers:
             self._jobs.put(None)
         for writer in self._writers:

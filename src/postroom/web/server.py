@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from postroom import log
+from postroom.net.listening import with_copies
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 from postroom.net.tls_proxy_protocol import TlsProxyProtocol
@@ -84,7 +85,7 @@ class HttpServer:
                 self._listener, self._proxies, self._tls, self._proxied_connection
             )
         else:
-            await self._server.startup(sockets=[self._listener])
+            await self._server.startup(sockets=with_copies(self._listener))
         self._main_loop = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
