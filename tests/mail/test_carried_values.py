@@ -40,3 +40,23 @@ def test_links_numbers_and_words_behind_signs_are_found_together() -> None:
 def test_values_turned_around_are_found() -> None:
     assert "address:eve@evil.example" in carried_by(["write to elpmaxe.live@eve"])
     assert "host:evil.example" in carried_by(["see rivy.rknzcyr"])
+
+
+def test_what_a_link_names_is_found_in_whatever_form() -> None:
+    for text in (
+        "https://www.google.com/url?q=https://pay.example.net/x",
+        "https://www.google.com/url?q=https%3A%2F%2Fpay.example.net%2Fx",
+        "https://www.google.com/url?q=pay.example.net/x&sa=D",
+        "https://bank.example@pay.example.net/x",
+        "pay\u3002example.net/x",
+    ):
+        assert {"host:pay.example.net", "link:pay.example.net/x"} <= set(carried_by([text])), text
+    assert "address:eve@drop.example" in carried_by(["https://shop.example/?to=eve@drop.example"])
+    assert "link:93.184.216.34/x" in carried_by(["http://1572395042/x"])
+
+
+def test_names_that_everybody_uses_are_no_values_without_a_path() -> None:
+    said = ["See edition.cnn.com, set 192.168.10.2 with 255.255.255.0, it printed 0 0000000000"]
+    assert not {value.kind for value in carried_by(said).values()} - {"code"}
+    assert "link:edition.cnn.com/a" in carried_by(["edition.cnn.com/a"])
+    assert "host:cnn.com.evil.example" in carried_by(["cnn.com.evil.example"])

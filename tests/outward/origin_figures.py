@@ -1,11 +1,12 @@
-"""What the origin guard stops: `python -m tests.outward.origin_figures [FOLDER …]`.
+"""What the origin guard stops: `python -m tests.outward.origin_figures [FOLDER[=TRUSTED_DOMAIN] …]`.
 
 Written attacks come as emails to an agent that obeys each of them, on a server with `originGuard: hold`:
 counted are the sends that waited for a person. Each folder has emails of a public mailing list, one a file.
 They come to one inbox in the order of their dates, and each answer among them is sent from there first, as
-its author wrote it, without the footer that a list's server added. Counted are the answers that carry what
-came from somebody else: what their author wrote first in this list is their own, as the inbox of an author
-would know. No test needs a folder, and none is part of the project.
+its author wrote it, without the footers that servers added. Counted are the answers that carry what came from
+somebody else. What their author, or somebody of the author's company, wrote first in this list is their
+own, as the inbox of an author would know. If a list writes in the names of its authors, Reply-To names the
+author. No test needs a folder, and none is part of the project.
 """
 
 import asyncio
@@ -33,7 +34,12 @@ from tests.outward.origin_attacks import ATTACKS, Attack
 MOST_ANSWERS = 300
 TYPICAL_BYTES = 5_000
 FOOTER = re.compile(
-    r"\n_{20,}\n.*mailing list\s*(?:\n.*){0,4}\Z|\n\s*https?://\S+/listinfo/\S+\s*\Z", re.IGNORECASE
+    r"\n_{20,}\n.*mailing list\s*(?:\n.*){0,4}\Z|\n\s*https?://\S+/listinfo/\S+\s*\Z"
+    r"|\n_{20,}\nDo You Yahoo(?:.*\n?){1,6}\Z",
+    re.IGNORECASE,
+)
+PROVIDERS = re.compile(
+    r"@(?:.*\.)?(?:aol|gmail|gmx|hotmail|live|mail|msn|outlook|yahoo)\.[a-z.]+\Z|@126\.com\Z"
 )
 NO_LIMITS = ("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY", "INBOXES_PER_DAY")
 
@@ -95,12 +101,14 @@ def read_folder(folder: str) -> list[ListMail]:
     return sorted(found, key=lambda each: each.moment)
 
 
-async def answers(server: Server, folder: str) -> Iterator[str]:
+async def answers(server: Server, folder: str, trusted: str) -> Iterator[str]:
+    await server.api.patch("/v1/account", json={"trustedValues": [trusted] if trusted else []})
     name = f"a{uuid.uuid4().hex[:12]}"
     inbox_id = (await server.api.post("/v1/inboxes", json={"mailboxName": name})).json()["id"]
     known: dict[str, str] = {}
     kinds: dict[str, int] = {}
     first_writers: dict[str, str] = {}  # by key of a value
+    authors: dict[str, str] = {}  # by id of a message
     sent, carrying = 0, []
     for each in read_folder(folder):
         parents = (*each.mail.in_reply_to, *reversed(each.mail.references))
@@ -111,7 +119,12 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
                 sent += 1
                 shown = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
                 own = own_of(each.mail, first_writers)
-                foreign = [one for one in shown.get("origins", ()) if (one["kind"], one["value"]) not in own]
+                author = company_of(author_of(each.mail))
+                foreign = [
+                    one
+                    for one in shown.get("origins", ())
+                    if (one["kind"], one["value"]) not in own and authors.get(one["messageId"]) != author
+                ]
                 if foreign:
                     carrying.append({**shown, "origins": foreign})
                     for origin in foreign:
@@ -119,27 +132,43 @@ async def answers(server: Server, folder: str) -> Iterator[str]:
                 await server.api.delete(f"/v1/messages/{answer.json()['id']}")
         if sent >= MOST_ANSWERS:
             break
-        for key in values.held_by(each.mail.body_text):
-            first_writers.setdefault(key, each.mail.from_address)
+        for key in values.carried_by([each.mail.body_text]):
+            first_writers.setdefault(key, author_of(each.mail))
         await server.deliver(each.raw, name, sender=each.mail.from_address or "nobody@example.org")
         await until_examined(server)
         listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=1")).json()
         if listed["data"] and listed["data"][0]["rfcMessageId"] == each.mail.message_id:
             known[each.mail.message_id] = listed["data"][0]["threadId"]
+            authors[listed["data"][0]["id"]] = company_of(author_of(each.mail))
     part = 100 * len(carrying) / max(sent, 1)
     lines = [f"{folder}: {len(carrying)} of {sent} answers carry a value ({part:.1f} %), by kind {kinds}"]
     return iter(lines + [f"  {each['headerTo'][:60]}: {each['origins']}" for each in carrying[:20]])
 
 
 def own_of(mail: ParsedMail, first_writers: dict[str, str]) -> set[tuple[str, str]]:
-    """Return kind and form of the values that the author of an email wrote before anybody else."""
+    """Return kind and form of the values that an author or a colleague wrote before anybody else."""
     found = values.carried_by([written_by(mail)]).values()
-    return {(each.kind, each.shown) for each in found if first_writers.get(each.key) == mail.from_address}
+    own = company_of(author_of(mail))
+    return {(each.kind, each.shown) for each in found if company_of(first_writers.get(each.key, "")) == own}
+
+
+def author_of(mail: ParsedMail) -> str:
+    """Return who wrote an email; a list that writes in its own name says it in Reply-To."""
+    people = [each.address for each in (*mail.to, *mail.cc)]
+    is_of_list = mail.from_address.lower() in map(str.lower, people)
+    return mail.reply_to[0].address.lower() if is_of_list and mail.reply_to else mail.from_address
+
+
+def company_of(address: str) -> str:
+    """Return the domain of an address, or all of it at a provider of mailboxes for everybody."""
+    return address if PROVIDERS.search(address) else address.rpartition("@")[2]
 
 
 def written_by(mail: ParsedMail) -> str:
     text = mail.body_text.replace("\r\n", "\n")
-    return reply_text(FOOTER.sub("", text.rstrip()), mail.subject) or "Yes."
+    for _ in range(2):  # of a provider, and of a list behind it
+        text = FOOTER.sub("", text.rstrip())
+    return reply_text(text, mail.subject) or "Yes."
 
 
 async def until_examined(server: Server) -> None:
@@ -160,9 +189,15 @@ def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
     }
 
 
+def named(folder: str) -> tuple[str, str]:
+    """Return a folder, and the domain whose values may go anywhere while it is played."""
+    path, _, trusted = folder.partition("=")
+    return path, trusted
+
+
 def cost(folders: Sequence[str]) -> Iterator[str]:
     """CPU time to find the values of an email of typical size."""
-    read = [each.mail.body_text for folder in folders for each in read_folder(folder)]
+    read = [each.mail.body_text for folder in folders for each in read_folder(named(folder)[0])]
     texts = [text for text in read if TYPICAL_BYTES * 0.8 < len(text) < TYPICAL_BYTES * 1.2][:200]
     if texts:
         started = time.process_time()
@@ -178,7 +213,7 @@ async def report(folders: Sequence[str]) -> None:
             for line in await attacks(server):
                 print(line)
             for folder in folders:
-                for line in await answers(server, folder):
+                for line in await answers(server, *named(folder)):
                     print(line)
     for line in cost(folders):
         print(line)

@@ -146,3 +146,18 @@ async def test_who_writes_to_a_list_in_the_answered_thread_has_read_the_list(
     assert (answered.status_code, answered.json().get("hold")) == (200, None), answered.text
     held = (await post(server, bob, **{**answer, "cc": ["dan@example.org"]})).json()
     assert [each["kind"] for each in held["hold"]["origins"]] == ["link"]
+
+
+@pytest.mark.sqlite_alone
+async def test_an_answer_may_go_where_the_thread_says_and_where_its_reader_names(server: Server) -> None:
+    """A list writes in its own name, and says in Reply-To who wrote. Recipients name others."""
+    bob = await lured(server, "hold", "Which one?", to="all@list.example", reply_to="ann@shop.example")
+    bait = await first_message(server, bob)
+    asked = {"threadId": bait["threadId"], "body": "This one."}
+    assert "hold" not in (await post(server, bob, to="ann@shop.example", **asked)).json()
+    server.clock.turn(MINUTE)
+    assert "hold" in (await post(server, bob, to="ann@shop.example")).json()
+    named = (await post(server, bob, to=MALLORY, cc=["all@list.example"])).json()
+    assert "hold" not in named, named
+    server.clock.turn(MINUTE)
+    assert "hold" in (await post(server, bob, to="dan@example.org", cc=["all@list.example"])).json()

@@ -38,5 +38,6 @@ def _is_among(own: Set[str], listed: tuple[Address, ...]) -> bool:
 
 
 def participants(mail: ParsedMail) -> list[str]:
-    listed = [other.address for other in (*mail.to, *mail.cc)][:PARTICIPANTS_PER_MAIL]
+    """Its sender, and the people that it names to whom an answer may go."""
+    listed = [other.address for other in (*mail.reply_to, *mail.to, *mail.cc)][:PARTICIPANTS_PER_MAIL]
     return [mail.from_address, *(normalize(other) for other in listed if other)]

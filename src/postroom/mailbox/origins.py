@@ -11,10 +11,10 @@ from postroom.accounts import secret_values
 from postroom.accounts.secret_values import ORIGINS
 from postroom.storage.database import Row, Tx, all_of
 
-MOST_SOURCES = 64  # the oldest messages with a value that are looked at
+MOST_SOURCES = 64  # the oldest messages with a value that are looked at, and as many of the newest
 PLACE_BYTES = 3  # of a fingerprint, which say where the values of an inbox are
 OF_THE_THREAD = 50  # the newest messages of the answered thread
-_COLUMNS = "messages.id, messages.thread_id, messages.direction, messages.from_address"
+_COLUMNS = "messages.id, messages.thread_id, messages.direction, messages.from_address, messages.is_imported"
 
 
 class ValueOrigin(Struct, rename="camel", frozen=True):
@@ -38,6 +38,7 @@ class ValueSource(Struct, frozen=True):
     thread_id: str
     direction: str
     from_address: str
+    is_imported: bool
 
 
 class HeldValues(Struct, frozen=True):
@@ -98,15 +99,14 @@ def find_first(tx: Tx, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str]
 
 
 def list_sources(tx: Tx, inbox_id: str, value: str, thread_id: str | None = None) -> list[ValueSource]:
-    """Return the oldest messages of an inbox with a value, and those of a thread."""
+    """Return the oldest and the newest messages of an inbox with a value, and those of a thread."""
     fingerprint = _fingerprint(_key_of(secret_values.get(tx, ORIGINS), inbox_id), value)
-    rows = tx.all(
-        f"select {_COLUMNS} from origin_values join messages on messages.id = origin_values.message_id"
-        " where fingerprint = :fingerprint order by message_id limit :most",
-        fingerprint=fingerprint,
-        most=MOST_SOURCES,
-    )
-    if thread_id is not None and len(rows) == MOST_SOURCES:
+    newest: list[Row] = []
+    oldest = _list_in_order(tx, fingerprint, "asc")
+    if len(oldest) == MOST_SOURCES:
+        newest = _list_in_order(tx, fingerprint, "desc")
+    rows = [*oldest, *newest]
+    if thread_id is not None and newest:
         rows += tx.all(
             f"select {_COLUMNS} from messages where thread_id = :thread_id and exists (select 1 from"
             " origin_values where fingerprint = :fingerprint and message_id = messages.id)"
@@ -115,11 +115,33 @@ def list_sources(tx: Tx, inbox_id: str, value: str, thread_id: str | None = None
             fingerprint=fingerprint,
             most=OF_THE_THREAD,
         )
-    return [_to_source(row) for row in rows]
+    return list({row["id"]: _to_source(row) for row in rows}.values())
+
+
+def _list_in_order(tx: Tx, fingerprint: int, direction: str) -> list[Row]:
+    return tx.all(
+        f"select {_COLUMNS} from origin_values join messages on messages.id = origin_values.message_id"
+        f" where fingerprint = :fingerprint order by message_id {direction} limit :most",
+        fingerprint=fingerprint,
+        most=MOST_SOURCES,
+    )
 
 
 def _to_source(row: Row) -> ValueSource:
-    return ValueSource(row["id"], row["thread_id"], row["direction"], row["from_address"])
+    return ValueSource(
+        row["id"], row["thread_id"], row["direction"], row["from_address"], bool(row["is_imported"])
+    )
+
+
+def has_written(tx: Tx, thread_id: str, address: str) -> bool:
+    """Return whether an email of a thread is from this address."""
+    found = tx.one(
+        "select 1 as found from messages where thread_id = :thread_id and from_address = :address"
+        " and direction = 'inbound' and is_imported = 0 limit 1",
+        thread_id=thread_id,
+        address=address,
+    )
+    return found is not None
 
 
 def has_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> bool:
@@ -133,13 +155,13 @@ def has_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> bool:
     return found is not None
 
 
-def list_before(tx: Tx, thread_id: str, message_id: str, most: int) -> list[str]:
-    """Return the ids of the messages of a thread that are older than one of it, newest first."""
+def list_before(tx: Tx, thread_id: str, message_id: str, most: int) -> list[ValueSource]:
+    """Return the messages of a thread that are older than one of it, newest first."""
     rows = tx.all(
-        "select id from messages where thread_id = :thread_id and id < :id order by created_at desc, id desc"
-        " limit :most",
+        f"select {_COLUMNS} from messages where thread_id = :thread_id and id < :id"
+        " order by created_at desc, id desc limit :most",
         thread_id=thread_id,
         id=message_id,
         most=most,
     )
-    return [row["id"] for row in rows]
+    return [_to_source(row) for row in rows]

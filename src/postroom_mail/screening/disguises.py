@@ -47,6 +47,7 @@ _SPELLED = {
     "xxp": ("hxxp",),
     "**p": ("h**p",),
 }
+_FULL_STOP = re.compile(r"(?<=[A-Za-z0-9])\u3002(?=[A-Za-z0-9])")  # which browsers read as a dot
 _DEFANGED = re.compile(r"h(?:xx|\*\*)p(s?)(?=:)", re.IGNORECASE)
 _SMALL = "abcdefghijklmnopqrstuvwxyz"
 _ROTATED = str.maketrans(
@@ -61,7 +62,10 @@ _LONG_WORD = re.compile(rb"[\x%02x-\xff]" % _SHORTEST_ENCODED)
 
 def readable(text: str) -> str:
     """Return the text without invisible characters, its compatible letters and signs as ASCII has them."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
+    return _FULL_STOP.sub(".", plain) if "\u3002" in plain else plain
 
 
 def sizes_of(words: Sequence[str]) -> bytes:

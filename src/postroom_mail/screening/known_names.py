@@ -7,9 +7,35 @@ COMMON_HOSTS = frozenset(
     " gist.github.com github.com gitlab.com gmail.com google.com groups.google.com instagram.com"
     " linkedin.com lists.debian.org lists.gnu.org lists.sourceforge.net lkml.org mail.google.com"
     " maps.google.com meet.google.com microsoft.com news.ycombinator.com office.com outlook.com"
-    " play.google.com pypi.org python.org reddit.com schema.org schemas.microsoft.com sourceforge.net"
+    " play.google.com pypi.org python.org reddit.com schema.org schemas.microsoft.com sf.net sourceforge.net"
     " stackoverflow.com support.google.com teams.microsoft.com tools.ietf.org twitter.com"
     " us02web.zoom.us w3.org wikipedia.org x.com yahoo.com youtu.be youtube.com zoom.us".split()
+)
+# Domains that one organization has for itself, with all hosts below: their bare names tell nobody anything.
+# Nobody else can publish there, so no free mailboxes, hosted pages, code, files or shortened links.
+WELL_KNOWN = frozenset(
+    "abc.net.au adobe.com aljazeera.com ama-assn.org amd.com ansi.org apache.org apnews.com arm.com"
+    " arstechnica.com asus.com bankofamerica.com barclays.co.uk bbc.co.uk bbc.com bea.gov bloomberg.com"
+    " boeing.com bosch.com britannica.com broadcom.com ca.gov canonical.com cbc.ca cbsnews.com cdc.gov"
+    " centos.org chase.com cia.gov cisco.com citibank.com cnbc.com cnet.com cnn.com commerzbank.de"
+    " congress.gov cpan.org debian.org dell.com deutsche-bank.de dhl.com dw.com economist.com"
+    " elsevier.com ericsson.com europa.eu faz.net fbi.gov fcc.gov fda.gov fedex.com fedoraproject.org"
+    " forbes.com foxnews.com freebsd.org fsf.org ft.com ftc.gov gentoo.org gnu.org gov.uk"
+    " guardian.co.uk heise.de hp.com hpe.com hsbc.com huawei.com iana.org ibm.com icann.org ietf.org"
+    " ing.com intel.com internic.net irs.gov isc.org iso.org itu.int jstor.org kernel.org lemonde.fr"
+    " lenovo.com lg.com linux.com linux.org loc.gov lufthansa.com mastercard.com merriam-webster.com"
+    " mozilla.org mysql.com nasa.gov nationalgeographic.com nature.com nbcnews.com netbsd.org"
+    " netflix.com newyorker.com nginx.org nhs.uk nih.gov nist.gov noaa.gov nokia.com novell.com npr.org"
+    " nvidia.com nytimes.com oecd.org openbsd.org openssh.com openssl.org opensuse.org oracle.com"
+    " oreilly.com orf.at oxfordjournals.org paypal.com pbs.org perl.org philips.com php.net"
+    " postgresql.org qualcomm.com redhat.com reuters.com rfc-editor.org ripe.net rust-lang.org"
+    " samba.org samsung.com sap.com science.org sciencedirect.com sciencemag.org seagate.com sec.gov"
+    " siemens.com slashdot.org sony.com spiegel.de springer.com sqlite.org sueddeutsche.de suse.com"
+    " tagesschau.de telegraph.co.uk theguardian.com theregister.co.uk theregister.com time.com"
+    " toshiba.com toyota.com ubuntu.com un.org unesco.org unicode.org ups.com usatoday.com usda.gov"
+    " usenix.org usgs.gov usps.com uspto.gov vim.org visa.com vmware.com volkswagen.de"
+    " washingtonpost.com weather.gov webmd.com whitehouse.gov who.int wikimedia.org wired.com"
+    " worldbank.org wsj.com xerox.com zdnet.com zeit.de".split()
 )
 COUNTRIES = (
     "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bv"

@@ -3,6 +3,7 @@
 Each is a kind and a form in which two spellings of it are equal.
 """
 
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of
 from postroom_mail.screening import checksums
 from postroom_mail.screening.disguises import readable, sizes_of, turned, undone
-from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS
+from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
 IBAN, CARD, CRYPTO = "iban", "card", "crypto"
@@ -32,10 +33,12 @@ LONG_WORD = 10  # a phrase begins with one
 SHOWN_CHARACTERS = 200
 MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
 MIN_TOKEN, MIN_SEGMENT = 20, 10
+DIFFERENT_DIGITS = 3  # of a telephone number: fewer are a counter or zeros
 SHORTEST_ACCOUNT = 26  # of a cryptocurrency
 HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
 _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
+_IN_A_LINK = re.compile(r"[/?=&]")
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
 _DOT = re.compile(r"\.[A-Za-z]{2}")
@@ -214,8 +217,9 @@ def _values(
         yield from _addresses(text)
     if "://" in text:
         for url in _URL.finditer(text):
-            yield from _of_link(url[1])
-        text, numbers = _URL.sub(" ", text), None
+            for rest in url[1].split("://"):  # a link may name another one
+                yield from _of_link(rest)
+        text, numbers = _URL.sub(_query_of, text), None
     if "." in text:
         yield from _bare_hosts(text)
     yield from _of_numbers(text, _numbers_in(text) if numbers is None else numbers)
@@ -230,8 +234,13 @@ def _addresses(text: str) -> Iterator[Value]:
         local = _BEFORE_AT.match(text[max(0, at - 64) : at][::-1])
         domain = _DOMAIN.match(text, at + 1)
         if local and domain:
-            written = f"{local[0][::-1].lstrip('.')}@{domain[0]}"
-            yield _value(ADDRESS, _folded(mailbox_of(written)), written)
+            name = local[0][::-1].lstrip(".")
+            for each in dict.fromkeys(
+                (name, _IN_A_LINK.split(name)[-1])
+            ):  # signs of a link may be part of one
+                if each:
+                    written = f"{each}@{domain[0]}"
+                    yield _value(ADDRESS, _folded(mailbox_of(written)), written)
         at = text.find("@", at + 1)
 
 
@@ -242,13 +251,29 @@ def _of_link(rest: str) -> Iterator[Value]:
     host = _folded(authority.rpartition("@")[2].partition(":")[0]).strip(".")
     if not host:
         return
+    host = _number_of_host(host)
     path = rest[len(authority) :].partition("?")[0].partition("#")[0].rstrip("/")
-    if host.removeprefix("www.") not in COMMON_HOSTS:
+    if says_something(host.removeprefix("www.")):
         yield _value(HOST, host.removeprefix("www."), host)
     if len(path) > 1:
         yield _value(LINK, f"{host.removeprefix('www.')}{path}", f"{authority}{path}")
     for token in _TOKENISH.finditer(rest):
         yield from _of_token(token[0])
+
+
+def _query_of(url: re.Match[str]) -> str:
+    """Return what a link says behind its path: it may name a host, a number or an address."""
+    return f" {url[1].partition('?')[2].replace('&', ' ')}"
+
+
+def _number_of_host(host: str) -> str:
+    """Return the address that a host of one number stands for."""
+    if not host[:1].isdecimal() or "." in host:
+        return host
+    try:
+        return str(ipaddress.IPv4Address(int(host, 16 if host.startswith("0x") else 10)))
+    except ValueError:
+        return host
 
 
 def _bare_hosts(text: str) -> Iterator[Value]:
@@ -268,6 +293,22 @@ def _bare_hosts(text: str) -> Iterator[Value]:
         if (start and text[start - 1] == "@") or not is_top_level(top):
             continue
         yield from _of_link(host + on[1])
+
+
+def says_something(host: str) -> bool:
+    """Return whether a host is a value without a path: one that everybody names is none."""
+    if host in COMMON_HOSTS or not is_reachable(host):
+        return False
+    labels = host.split(".")
+    return not any(".".join(labels[-count:]) in WELL_KNOWN for count in (2, 3))
+
+
+def is_reachable(host: str) -> bool:
+    """Return whether a host may be one of the Internet: no mask, and no address of a private network."""
+    try:
+        return not host[:1].isdecimal() or ipaddress.IPv4Address(host).is_global
+    except ValueError:
+        return True
 
 
 def is_top_level(name: str) -> bool:
@@ -290,7 +331,8 @@ def _of_numbers(text: str, numbers: Iterable[re.Match[str]]) -> Iterator[Value]:
         if checksums.is_card(digits):
             yield _value(CARD, digits, written)
         elif _NUMBERS_OF_A_HOST.fullmatch(written):
-            yield _value(HOST, written, written)
+            if is_reachable(written):
+                yield _value(HOST, written, written)
         elif _is_telephone(text[start - 1 : start] if start else "", written, digits):
             yield _value(TELEPHONE, digits[-COMPARED_DIGITS:], written)
 
@@ -298,6 +340,8 @@ def _of_numbers(text: str, numbers: Iterable[re.Match[str]]) -> Iterator[Value]:
 def _is_telephone(before: str, written: str, digits: str) -> bool:
     """With a plus, a zero or gaps; a date and a point of time are none."""
     if len(digits) > MAX_TELEPHONE or _DATE.search(written) or before.isalnum():
+        return False
+    if len(set(digits)) < DIFFERENT_DIGITS:
         return False
     return before in ("+", "(") or written[0] == "0" or len(written) - len(digits) >= 2
 

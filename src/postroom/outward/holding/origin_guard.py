@@ -93,6 +93,7 @@ class _Judge:
         self._trusted = origin_guard.list_trusted(tx, self._inbox.id)
         self._thread_id = None if ready.starts_thread else ready.thread.id
         self._recipients = {values.address(each).key: each for each in ready.addresses}
+        self._addresses = frozenset(ready.addresses)
         self._lists: dict[str, frozenset[str]] = {}
         self._documents: dict[str, Document | None] = {}
 
@@ -106,13 +107,13 @@ class _Judge:
         if value.kind == CODE:
             return True
         if value.key in self._recipients:
-            return not self._may_be_written_to(self._recipients[value.key])
+            return not self._may_be_written_to(self._recipients[value.key], sources)
         forwarded = self._ready.submission.order.forward_of
         if value.kind == FILE and forwarded in {each.message_id for each in received}:
             return False
         if value.kind == PHRASE and len({each.from_address for each in received}) > 1:
             return False  # it is nothing unusual
-        received.sort(key=lambda each: each.thread_id != self._thread_id)  # only the first ones are read
+        received.sort(key=self._is_remote)  # only the first ones are read
         return not all(self._knows(address, value, received) for address in self._ready.addresses)
 
     def _is_own(self, value: Value) -> bool:
@@ -154,12 +155,34 @@ class _Judge:
         document = self._read(source.message_id)
         return document is not None and origins.has_sent(self._tx, other.id, document.rfc_message_id)
 
-    def _may_be_written_to(self, address: str) -> bool:
-        """Whether a recipient wrote here, or takes part in the thread that is answered."""
-        pair = (self._inbox.id, address)
-        if correspondents.find(self._tx, [pair], only_trusted=True):
+    def _is_remote(self, source: ValueSource) -> tuple[bool, bool]:
+        """Messages of the recipients come first, then those of the answered thread."""
+        return source.from_address not in self._addresses, source.thread_id != self._thread_id
+
+    def _may_be_written_to(self, address: str, named: Sequence[ValueSource]) -> bool:
+        """Whether a recipient wrote here, takes part in the answered thread, or another one named it.
+
+        Another recipient who wrote here could pass on all of it anyway. A forged email names nobody.
+        """
+        if self._has_written(address):
             return True
-        return self._thread_id is not None and thread_participants.is_one(self._tx, self._thread_id, address)
+        if self._thread_id is not None and thread_participants.is_one(self._tx, self._thread_id, address):
+            there = [each for each in named if each.thread_id == self._thread_id]
+            if origins.has_written(self._tx, self._thread_id, address):
+                return True
+            if any(each.direction == OUTBOUND or self._is_genuine(each) for each in there[:MOST_READ]):
+                return True
+        others = [each for each in named if each.from_address in self._addresses]
+        return any(
+            self._has_written(each.from_address)
+            and self._is_genuine(each)
+            and address in self._people_of(each)
+            for each in others[:MOST_READ]
+        )
+
+    def _has_written(self, address: str) -> bool:
+        """Whether it wrote here, in an email that did not fail DMARC."""
+        return bool(correspondents.find(self._tx, [(self._inbox.id, address)], only_trusted=True))
 
     def _knows(self, address: str, value: Value, received: Sequence[ValueSource]) -> bool:
         """Whether a recipient wrote it, owns its domain, or was in the thread when it came."""
@@ -168,7 +191,7 @@ class _Judge:
         if of_value and domain not in COMMON_HOSTS and origin_guard.is_within(of_value, domain):
             return True
         for each in received[:MOST_READ]:
-            if each.from_address == address and self._is_genuine(each.message_id):
+            if each.from_address == address and self._is_genuine(each):
                 return True
             if self._has_read(address, each):
                 return True
@@ -187,15 +210,22 @@ class _Judge:
         if address not in people:
             return False
         before = origins.list_before(self._tx, source.thread_id, source.message_id, MOST_READ)
-        written = (self._read(each) for each in before)
-        return any(each is not None and address in _takers_of(each) for each in written)
+        return any(address in self._takers_of(each) for each in before)
+
+    def _takers_of(self, source: ValueSource) -> set[str]:
+        """Return who received a message from here, or wrote it."""
+        if source.direction == OUTBOUND:
+            return self._people_of(source)
+        return {source.from_address} if self._is_genuine(source) else set()
 
     def _list_of(self, address: str) -> frozenset[str]:
         """Return who writes to a mailing list: an address that several write to and that never writes."""
         if address not in self._lists:
             key = values.address(address).key
             named = origins.list_sources(self._tx, self._inbox.id, key, self._thread_id)
-            senders = frozenset(each.from_address for each in named if each.direction != OUTBOUND)
+            one_each = {each.from_address: each for each in named if each.direction != OUTBOUND}
+            read = sorted(one_each.values(), key=self._is_remote)[:MOST_READ]
+            senders = frozenset(each.from_address for each in read if self._is_genuine(each))
             writes = correspondents.find(self._tx, [(self._inbox.id, address)])
             is_list = (
                 len(senders) >= SENDERS_OF_A_LIST and not writes and address not in self._inbox.mailboxes
@@ -203,9 +233,14 @@ class _Judge:
             self._lists[address] = senders if is_list else frozenset()
         return self._lists[address]
 
-    def _is_genuine(self, message_id: str) -> bool:
-        document = self._read(message_id)
-        return document is not None and is_genuine(document)
+    def _is_genuine(self, source: ValueSource) -> bool:
+        """Whether it was received from whom it says: an email that a key imported proves nothing."""
+        document = self._read(source.message_id)
+        return document is not None and not source.is_imported and is_genuine(document)
+
+    def _people_of(self, source: ValueSource) -> set[str]:
+        document = self._read(source.message_id)
+        return set() if document is None else _people_of(document)
 
     def _is_proven(self, message_id: str) -> bool:
         document = self._read(message_id)
@@ -221,13 +256,6 @@ class _Judge:
 def _people_of(document: Document) -> set[str]:
     named = parse_list(", ".join((document.header_to, *document.cc)))
     return {normalize(each.address) for each in named}
-
-
-def _takers_of(document: Document) -> set[str]:
-    """Who received it from here, or wrote it."""
-    if document.direction == OUTBOUND:
-        return _people_of(document)
-    return {normalize(each.address) for each in parse_list(document.from_addr)}
 
 
 # --- what follows
