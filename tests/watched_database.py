@@ -52,7 +52,7 @@ class WatchedTx:
 
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         if isinstance(self._tx, PostgresTx):
-            for statement, values in in_parts(sql, rows, "%s"):
+            for statement, values in in_parts(sql, rows, "$"):
                 self._explain(self._tx, sql, statement, values)
             return self._tx.many(sql, rows)
         with self._watch(sql, {}):

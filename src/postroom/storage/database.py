@@ -165,7 +165,10 @@ class Database(IndexStore, Protocol):
 
 
 def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str, list[object]]]:
-    """Statements of limited size with their values, so that a database prepares few different ones."""
+    """Statements of limited size with their values, so that a database prepares few different ones.
+
+    A value is written as `mark`, with a number behind it if the mark is a dollar.
+    """
     for start in range(0, len(rows), ROWS_OF_A_STATEMENT):
         part = rows[start : start + ROWS_OF_A_STATEMENT]
         yield _with_rows(sql, len(part), len(part[0]), mark), [value for row in part for value in row]
@@ -173,8 +176,11 @@ def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str,
 
 @functools.lru_cache(maxsize=1024)
 def _with_rows(sql: str, height: int, width: int, mark: str) -> str:
-    row = f"({', '.join([mark] * width)})"
-    return sql.replace(ROWS, ", ".join([row] * height))
+    marks = (
+        [f"${number}" for number in range(1, height * width + 1)] if mark == "$" else [mark] * width * height
+    )
+    rows = [f"({', '.join(marks[start : start + width])})" for start in range(0, len(marks), width)]
+    return sql.replace(ROWS, ", ".join(rows))
 
 
 class Overdue(Exception):

@@ -102,7 +102,7 @@ class PostgresTx:
 
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
-        for statement, values in in_parts(sql.replace("%", "%%"), rows, "%s"):
+        for statement, values in in_parts(sql, rows, "$"):
             cursor = self._execute(statement, values)
             returned += cursor.fetchall() if cursor.description else []
         return returned

@@ -24,7 +24,7 @@ STILL_THERE_SECONDS = 2.0  # after so long without a ring the connection is chec
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
 # One text: an array of so many would be quoted on one side and parsed on the other.
-NOTIFY = "select pg_notify(%s, payload) from unnest(string_to_array(%s, E'\\n')) as payload"
+NOTIFY = "select pg_notify($1, payload) from unnest(string_to_array($2, E'\\n')) as payload"
 # More than this waits only during an outage. A node that reconnects reads everything anyway.
 MOST_WAITING = 100_000
 

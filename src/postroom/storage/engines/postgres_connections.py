@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg import RawCursor, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
@@ -68,9 +69,14 @@ class PostgresConnection:
     def execute(
         self, statement: str, params: Mapping[str, object] | list[object] | None = None, binary: bool = False
     ) -> Rows:
+        """Values of a list are written as $1, $2 in the statement: one with hundreds is not read for them."""
         self.waiting_since = time.monotonic()
         try:
-            return self._connection.execute(statement, params, binary=binary)
+            if not isinstance(params, list):
+                return self._connection.execute(statement, params, binary=binary)
+            cursor = RawCursor(self._connection, row_factory=dict_row)
+            cursor.format = pq.Format.BINARY
+            return cursor.execute(statement, params)
         finally:
             self.waiting_since = None
 
@@ -145,7 +151,7 @@ class PostgresConnections:
 
     def limit(self, connection: PostgresConnection, limits: Mapping[str, str]) -> None:
         try:
-            calls = ", ".join(f"set_config('{name}', %s, false)" for name in limits)
+            calls = ", ".join(f"set_config('{name}', ${n}, false)" for n, name in enumerate(limits, 1))
             connection.execute(f"select {calls}", list(limits.values()))
         except psycopg.OperationalError as error:
             self.close(connection)
