@@ -12,6 +12,7 @@ from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.keep_evidence import keep_evidence
 from postroom.upkeep.upkeep_loop import run_upkeep
 from postroom.upkeep.wake_threads import wake_threads
+from postroom.upkeep.watch_services import watch_services
 
 LOOPS = {
     "upkeep": run_upkeep,
@@ -22,6 +23,7 @@ LOOPS = {
     "integrity": watch_integrity,
     "search index": keep_indexed,
     "jobs": run_jobs,
+    "services": watch_services,
 }
 
 

@@ -57,19 +57,22 @@ class ServiceFault(Struct, frozen=True):
     words: str
     reason: str
     since: int
+    seen_at: int  # for the last time
 
 
 class ServiceFaults(Struct):
-    """Services that this process finds away or useless, by their name."""
+    """Services that this process finds away or useless, by their name, and those that have answered."""
 
     found: dict[str, ServiceFault] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
 
     def note(self, name: str, words: str, reason: str, now: int) -> None:
         since = self.found[name].since if name in self.found else now
-        self.found[name] = ServiceFault(words, reason, since)
+        self.found[name] = ServiceFault(words, reason, since, now)
 
     def clear(self, name: str) -> None:
         self.found.pop(name, None)
+        self.answered.add(name)
 
 
 class Resources(Struct, frozen=True):

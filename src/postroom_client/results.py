@@ -380,6 +380,15 @@ class EventRule(Struct, frozen=True):
     reason: str = ""
 
 
+class EventService(Struct, frozen=True):
+    """The service that an event is about: `clamd`, `rspamd`, `spamassassin` or `list NAME`; and its
+    fault.
+    """
+
+    name: str
+    error: str | None = None
+
+
 class EventThread(Struct, frozen=True):
     """What people did with the thread that an event is about. Never the text of a note."""
 
@@ -1415,6 +1424,7 @@ class Event(Struct, frozen=True):
     thread: EventThread | None = None
     rule: EventRule | None = None
     calendar_event: EventCalendarEvent | None = None
+    service: EventService | None = None
 
 
 class Approval(Struct, frozen=True):

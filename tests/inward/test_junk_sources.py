@@ -11,7 +11,7 @@ from msgspec import structs
 from postroom.accounts.rules.junk import JunkRules
 from postroom.config import ConfigError, load
 from postroom.inward.junk import services
-from postroom.inward.junk.lists import ask_lists, hosts_of
+from postroom.inward.junk.lists import AWAY, LEFT_OUT, ask_lists, hosts_of
 from postroom.inward.junk.services import ask_services
 from postroom.inward.junk.weighing import Evidence, Standing, weigh
 from postroom.mailbox.documents import Verdicts
@@ -138,7 +138,9 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
         zones = [(f"{name}.test", 2.5) for name in ("good", "wild", "odd", "refusing", "down", "silent")]
         faults = ServiceFaults()
         found = await ask_lists(resolver, zones, [("links.test", 4.0)], PEER, page, faults, 7)
-        assert {name: each.since for name, each in faults.found.items()} == {"list wild.test": 7}
+        away = {"list wild.test": LEFT_OUT, "list down.test": AWAY}
+        assert {name: each.words for name, each in faults.found.items()} == away
+        assert {each.since for each in faults.found.values()} == {7}
         assert [(each.name, each.weight) for each in found] == [
             ("list good.test", 2.5),
             ("list links.test", 4.0),
@@ -148,6 +150,12 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
         assert await ask_lists(resolver, zones, [], "10.0.0.7", NO_PAGE) == ()
         assert sum(dns.queries.values()) == before, "answers are cached, and a private server is on no list"
         await resolver.close()
+        dns.records[("1.0.0.127.wild.test", "A")] = dns.records[("4.4.8.8.wild.test", "A")] = []
+        dns.servfail.clear()
+        mended = Resolver([dns.address], deadline_seconds=5)
+        await ask_lists(mended, zones, [], PEER, NO_PAGE, faults, 8)
+        assert not faults.found, "they answer as they should, though they name nobody"
+        await mended.close()
 
 
 def test_a_policy_that_fails_is_obeyed_only_if_the_operator_wants_it() -> None:

@@ -519,6 +519,14 @@ export interface EventRule {
   reason: string;
 }
 
+/** The service that an event is about: `clamd`, `rspamd`, `spamassassin` or `list NAME`; and its fault. */
+export interface EventService {
+  /** The name. */
+  name: string;
+  /** What went wrong; null: nothing. */
+  error: string | null;
+}
+
 /** What people did with the thread that an event is about. Never the text of a note. */
 export interface EventThread {
   /** The user who takes care of the thread; null: nobody. */
@@ -2161,6 +2169,8 @@ export interface Event {
   rule?: EventRule;
   /** The calendar event that it is about. */
   calendar_event?: EventCalendarEvent;
+  /** The service that it is about, and its fault. */
+  service?: EventService;
 }
 
 export interface Approval {
@@ -2955,7 +2965,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "service.failed" | "service.mended" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -2964,7 +2974,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "service.failed" | "service.mended" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -2987,7 +2997,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.junk" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "service.failed" | "service.mended" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done" | "thread.overdue" | "thread.answered" | "rule.disabled" | "calendar.invited" | "calendar.created" | "calendar.changed" | "calendar.cancelled" | "calendar.answered" | "calendar.starting" | "calendar.ended" | "contact.erased" | "legal_hold.set" | "legal_hold.lifted")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

@@ -19,7 +19,8 @@ from postroom.certificates.certificates import AcmeAccount, OpenChallenge, Store
 from postroom.clock import HOUR, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce_notice
-from postroom.events.payload import EventCertificate, SystemNotice
+from postroom.events.notice_subjects import EventCertificate
+from postroom.events.payload import SystemNotice
 from postroom.resources import Resources, Tx
 
 DEADLINE_SECONDS = 120.0

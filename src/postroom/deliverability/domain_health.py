@@ -10,7 +10,8 @@ from postroom.clock import DAY
 from postroom.config import HOME_DOMAIN
 from postroom.events import kinds, notifications
 from postroom.events.announce import announce_notice
-from postroom.events.payload import EventDomain, SystemNotice
+from postroom.events.notice_subjects import EventDomain
+from postroom.events.payload import SystemNotice
 from postroom.storage.database import Tx, item_from_row
 
 PAGE = "/app/settings/domains"

@@ -24,6 +24,8 @@ DOMAIN_BROKEN = "domain.broken"
 DOMAIN_MENDED = "domain.mended"
 CERTIFICATE_ISSUED = "certificate.issued"
 CERTIFICATE_FAILED = "certificate.failed"
+SERVICE_FAILED = "service.failed"
+SERVICE_MENDED = "service.mended"
 THREAD_ASSIGNED = "thread.assigned"
 THREAD_NOTED = "thread.noted"
 THREAD_SNOOZED = "thread.snoozed"
@@ -67,6 +69,8 @@ KINDS: dict[str, str] = {
     DOMAIN_MENDED: "The records of a broken domain are complete again",
     CERTIFICATE_ISSUED: "A certificate was issued or renewed (only for the server's first account)",
     CERTIFICATE_FAILED: "No certificate was issued; the old one stays in use",
+    SERVICE_FAILED: "clamd, a spam filter or a DNS list gave no answer for a minute (first account only)",
+    SERVICE_MENDED: "It answers again",
     INBOX_SUSPENDED: "Sending from an inbox stopped after too many bounces or complaints",
     INBOX_REACTIVATED: "An operator lifted the suspension",
     THREAD_ASSIGNED: "A thread was assigned to a person, or the assignment was removed",

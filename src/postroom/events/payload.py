@@ -13,6 +13,7 @@ from postroom import traces
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.events.junk_shape import EventJunk
+from postroom.events.notice_subjects import EventCertificate, EventDomain, EventRule, EventService
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import (
@@ -122,34 +123,6 @@ class EventHold(Struct, frozen=True):
     expires_at: str | None
 
 
-class EventDomain(Struct, frozen=True):
-    """The domain that an event is about, and what is missing or wrong in its records."""
-
-    id: str
-    domain: str
-    problems: list[str]
-
-
-class EventCertificate(Struct, frozen=True):
-    """The certificate that an event is about: its first name, when it ends, and why there is no new one."""
-
-    name: str
-    expires_at: str | None
-    error: str | None
-
-    @classmethod
-    def of(cls, name: str, expires_at: int | None, error: str | None) -> "EventCertificate":
-        return cls(name, None if expires_at is None else to_iso(expires_at), error)
-
-
-class EventRule(Struct, frozen=True):
-    """The rule that an event is about, and why it was switched off."""
-
-    id: str
-    name: str
-    reason: str
-
-
 class EventThread(Struct, frozen=True):
     """What people did with the thread that an event is about. Never the text of a note."""
 
@@ -201,6 +174,7 @@ class Payload(Struct, frozen=True):
     thread: EventThread | UnsetType = UNSET
     rule: EventRule | UnsetType = UNSET
     calendar_event: EventCalendarEvent | UnsetType = UNSET
+    service: EventService | UnsetType = UNSET
 
 
 class DeliveryFailure(Struct, frozen=True):
@@ -240,6 +214,7 @@ class SystemNotice(Struct, frozen=True):
     thread: EventThread | UnsetType = UNSET
     rule: EventRule | UnsetType = UNSET
     calendar_event: EventCalendarEvent | UnsetType = UNSET
+    service: EventService | UnsetType = UNSET
 
 
 News = NewEvent | SystemNotice
@@ -261,6 +236,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             thread=notice.thread,
             rule=notice.rule,
             calendar_event=notice.calendar_event,
+            service=notice.service,
         )
     )
 

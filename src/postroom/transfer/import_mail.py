@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from postroom import limits
 from postroom.accounts.people import own_letters
-from postroom.clock import from_iso
+from postroom.clock import SECOND, from_iso
 from postroom.errors import NotFound
 from postroom.inward import deposit, scanning, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
@@ -57,6 +57,7 @@ BATCHES_AHEAD = 2  # so that parsers never wait for the files of a batch
 READ_AT_ONCE = 25  # by one process
 FILES_AT_ONCE = 2  # as many as processes read them
 ORIGINALS_COMPARED = 5
+NOT_ASKED_AGAIN = 30 * SECOND  # clamd, after it gave no answer
 
 
 class LabelledMail(Struct, frozen=True):
@@ -247,8 +248,9 @@ async def _accept(
 
 
 async def _scan(resources: Resources, old: OldMail, found: ReadMail) -> ReadMail:
-    """What is filed waits for no clamd that is away."""
-    if not resources.config.clamd:
+    """What is filed waits for no clamd that is away, nor does each email of many find that out anew."""
+    fault = resources.services.found.get(scanning.CLAMD)
+    if not resources.config.clamd or (fault and resources.now() - fault.seen_at < NOT_ASKED_AGAIN):
         return found
     scan = await scanning.scan(
         resources, old.raw, await pools.READING.run(parse_mail, old.raw), accepted_at=0

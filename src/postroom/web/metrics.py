@@ -14,7 +14,7 @@ from postroom.clock import SECOND
 from postroom.processes import interpreter, process_metrics
 from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.processes.pools import Pool
-from postroom.resources import WorkerCounts
+from postroom.resources import ServiceFaults, WorkerCounts
 
 # Gauges, read on request.
 GAUGES = {
@@ -48,6 +48,7 @@ LABELLED = {
         "How long the first of each kind has been due: seconds are normal, minutes are not.",
         "kind",
     ),
+    "postroom_service_down": ("1 for clamd, a spam filter or a DNS list that does not answer.", "service"),
     "postroom_pool_jobs": ("Work for a pool of threads, also what waits.", "pool"),
     "postroom_pool_threads": ("Threads that a pool may have.", "pool"),
     "postroom_python": (
@@ -125,6 +126,11 @@ class Metrics:
             self._set("postroom_loops_down", count, name)
         for name, count in loops.failures.items():
             self._set("postroom_loop_failures", count, name)
+
+    def record_services(self, faults: ServiceFaults) -> None:
+        self._gauges["postroom_service_down"].clear()
+        for name in faults.found:
+            self._set("postroom_service_down", 1, name)
 
     def record_depths(self, depths: dict[str, tuple[int, int]], now: int) -> None:
         for kind, (waiting, due_at) in depths.items():

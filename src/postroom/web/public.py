@@ -135,6 +135,7 @@ async def metrics(site: Site) -> Response:
     site.metrics.record_gauges(site.resources.gauges)
     site.metrics.record_pools(pools.ALL)
     site.metrics.record_loops(site.resources.loops)
+    site.metrics.record_services(site.resources.services)
     site.metrics.record_workers(site.resources.workers)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

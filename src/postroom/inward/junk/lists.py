@@ -19,6 +19,7 @@ Zones = Sequence[tuple[str, float]]  # names of lists, and how much each weighs
 
 SECONDS = 3.0
 MOST_HOSTS = 10
+AWAY = "A DNS list does not answer."
 LEFT_OUT = "A DNS list answers for everything and is left out."
 NEVER_LISTED = "1.0.0.127"
 REFUSALS = "127.255.255."  # how lists say that they do not answer this resolver
@@ -41,7 +42,7 @@ async def ask_lists(
     known = faults or ServiceFaults()
     found = await asyncio.gather(*(_is_listed(resolver, zone, names, known, now) for zone, _, names in asked))
     return tuple(
-        JunkReason(f"list {zone}", weight)
+        JunkReason(name_of(zone), weight)
         for (zone, weight, _), is_listed in zip(asked, found, strict=True)
         if is_listed
     )
@@ -53,16 +54,21 @@ async def _is_listed(
     try:
         async with asyncio.timeout(SECONDS):
             answers = await asyncio.gather(*(_names(resolver, f"{name}.{zone}") for name in names))
-            if not any(answers):
-                return False
-            if not await _names(resolver, f"{NEVER_LISTED}.{zone}"):
-                faults.clear(f"list {zone}")
-                return True
-    except (DnsTemporary, TimeoutError):
+            names_all = any(answers) and await _names(resolver, f"{NEVER_LISTED}.{zone}")
+    except (DnsTemporary, TimeoutError) as error:
+        faults.note(name_of(zone), AWAY, str(error) or "no answer in time", now)
         return False
-    log.get().seldom("a DNS list names 127.0.0.1 and is left out: it answers for everything", list=zone)
-    faults.note(f"list {zone}", LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
-    return False
+    if names_all:
+        log.get().seldom("a DNS list names 127.0.0.1 and is left out: it answers for everything", list=zone)
+        faults.note(name_of(zone), LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
+        return False
+    faults.clear(name_of(zone))
+    return any(answers)
+
+
+def name_of(zone: str) -> str:
+    """Return the name of a list among the services."""
+    return f"list {zone}"
 
 
 async def _names(resolver: Resolver, name: str) -> bool:

@@ -31,6 +31,7 @@ WEIGHT_OF_A_MARK = 2.2  # as much as a score of 0.9
 LEAST, MOST = -2.0, 6.0
 MOST_FIELD_CHARS = 320
 AWAY = "A spam filter of this server does not answer."
+RSPAMD, SPAMASSASSIN = "rspamd", "spamassassin"
 
 _SPAM = re.compile(rb"^Spam: *(?:True|False|Yes|No) *; *(-?[0-9.]{1,12}) */ *(-?[0-9.]{1,12})", re.I | re.M)
 
@@ -75,9 +76,9 @@ async def ask_services(
     asked = []
     if config.rspamd_url:
         question = _ask_rspamd(config.rspamd_url, raw, peer or NoPeer())
-        asked.append(_weight_of("rspamd", question, faults, now))
+        asked.append(_weight_of(RSPAMD, question, faults, now))
     if config.spamd:
-        asked.append(_weight_of("spamassassin", _ask_spamd(config.spamd, raw), faults, now))
+        asked.append(_weight_of(SPAMASSASSIN, _ask_spamd(config.spamd, raw), faults, now))
     found = await asyncio.gather(*asked)
     return tuple(each for each in found if each is not None)
 

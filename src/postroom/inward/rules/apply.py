@@ -12,7 +12,8 @@ from postroom.accounts.scope import Scope
 from postroom.events import notifications
 from postroom.events.announce import announce_notice
 from postroom.events.kinds import RULE_DISABLED
-from postroom.events.payload import EventRule, SystemNotice
+from postroom.events.notice_subjects import EventRule
+from postroom.events.payload import SystemNotice
 from postroom.inward.rules import actions
 from postroom.inward.rules.actions import HIDING, Arrived, RuleFailed
 from postroom.inward.rules.matching import Book, Books, matching
