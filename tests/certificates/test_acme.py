@@ -20,10 +20,11 @@ from msgspec.structs import replace
 
 from postroom.accounts import accounts, domains
 from postroom.certificates import acme, certificates
+from postroom.certificates import obtain as obtaining
 from postroom.certificates.acme import AcmeError
 from postroom.certificates.keep_certificates import BELL
 from postroom.certificates.obtain import check, obtain, renewal_time
-from postroom.clock import DAY, HOUR, SECOND
+from postroom.clock import DAY, HOUR, MINUTE, SECOND
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.external_mailboxes.fetching import Fetched
 from postroom.net.certificate import trusted_authorities
@@ -269,6 +270,8 @@ LIES: list[tuple[dict[str, object], str]] = [
     ({"/orders": Fetched(429, b"{}", {"retry-after": "9" * 5000})}, "answers 429"),
     ({"/orders": {"status": "pending", "authorizations": [f"{CA}/authz"] * 50}}, "more authorizations"),
     ({"/orders": {"status": "pending", "authorizations": ["https://10.0.0.1/x"]}}, "on another host"),
+    ({"/orders": {"status": "pending", "authorizations": ["https://[x"]}}, "on another host"),
+    ({"/dir": {"newNonce": "https://[::1", "newAccount": "x", "newOrder": "x"}}, "on another host"),
     ({"/authz": {"status": "pending", "identifier": {"value": "bank.example"}}}, "was not ordered"),
     ({"/authz": {"status": "pending", "identifier": {"value": HOST}}}, "offers no http-01"),
     (
@@ -306,7 +309,7 @@ async def test_an_authority_that_lies_gets_nothing_and_leads_nowhere(
 
 
 async def test_a_rate_limit_says_when_to_order_again_and_the_certificate_stays(
-    database_url: str, tmp_path: Path, clock: FakeClock
+    database_url: str, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pause of ten days counts as one: the operator may have mended it."""
     config = settings(tmp_path / "data", DATABASE_URL=database_url, DOMAIN=HOST)
@@ -331,6 +334,26 @@ async def test_a_rate_limit_says_when_to_order_again_and_the_certificate_stays(
             assert stored.due_at == clock.now() + pause
             clock.turn(pause)
         await happened(server, ["certificate.failed"])
+        monkeypatch.setattr(obtaining, "DEADLINE_SECONDS", 0.1)
+        endless = Liar({"/order/1": {"status": "processing"}})
+        for odd, reason in ((Odd(), "The order broke off"), (endless, "No certificate came within")):
+            due = await read(certificates.find_due, clock.now())
+            assert due is not None
+            assert not await obtain(resources, odd, due, certificates.HTTP_01, publish)
+            (stored,) = await read(certificates.list_all)
+            assert stored.error is not None
+            assert stored.error.startswith(reason)
+            assert stored.due_at > clock.now(), "nothing is a reason to ask again at once"
+            clock.turn(DAY)
+
+
+class Odd:
+    """Fails as nothing should."""
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 0
+    ) -> Fetched:
+        raise LookupError("odd")
 
 
 BYTES = [
@@ -364,9 +387,12 @@ def test_a_certificate_that_clients_would_refuse_is_not_taken_into_use(tmp_path:
         (chain, (HOST,), ec.generate_private_key(ec.SECP256R1()), now, "another key"),
         (chain, (HOST,), key, now - 30 * DAY, "Check this machine's clock"),
         (chain, (HOST,), key, issued.expires_at, "Check this machine's clock"),
+        (chain + b"\xff", (HOST,), key, now, "cannot be used"),
     ):
         with pytest.raises(AcmeError, match=reason):
             check(content, names, own, moment)
+    late = issued.expires_at - SECOND
+    assert check(chain, (HOST,), key, late).due_at == late + 5 * MINUTE, "never again at once"
     days = [(90 * DAY - renewal_time(f"{n}.example", 0, 90 * DAY)) / DAY for n in range(200)]
     assert 30 <= min(days) < max(days) <= 33
     assert len(set(days)) == 200

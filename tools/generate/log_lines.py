@@ -112,6 +112,7 @@ MEANINGS = {
     },
     "Certificates": {
         "a certificate was issued": "For these names.",
+        "an order of a certificate broke off": "Report the traceback: the answer was not foreseen.",
         "no certificate was issued": "With the reason. It is [tried again](tls.md#certificates).",
         "a certificate cannot be used": "With the reason. The others are used.",
         "the port for certificates cannot be used": "`POSTROOM_ACME_HTTP` is taken. Other ways are tried.",

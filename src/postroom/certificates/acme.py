@@ -215,7 +215,7 @@ class AcmeClient:
         return fetched
 
     def _require_own_host(self, url: str) -> str:
-        if urlsplit(url)[:2] != urlsplit(self._directory_url)[:2]:
+        if _origin(url) != _origin(self._directory_url):
             raise AcmeError(f"The authority names a URL on another host: '{url[:100]}'.")
         return url
 
@@ -228,6 +228,13 @@ class AcmeClient:
         )
         signature = _encode(r.to_bytes(32) + s.to_bytes(32))
         return _canonical({"protected": protected, "payload": content, "signature": signature})
+
+
+def _origin(url: str) -> tuple[str, str] | None:
+    try:
+        return urlsplit(url)[:2]
+    except ValueError:
+        return None
 
 
 def public_jwk(key: ec.EllipticCurvePrivateKey) -> dict[str, str]:

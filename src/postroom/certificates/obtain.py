@@ -3,9 +3,12 @@
 import asyncio
 import datetime
 import hashlib
+import ssl
+import tempfile
 from collections.abc import Awaitable, Callable
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec import Struct
@@ -16,7 +19,8 @@ from postroom.accounts.scope import default_pod
 from postroom.certificates import acme, certificates
 from postroom.certificates.acme import AcmeError
 from postroom.certificates.certificates import AcmeAccount, OpenChallenge, StoredCertificate
-from postroom.clock import HOUR, SECOND
+from postroom.clock import HOUR, MINUTE, SECOND
+from postroom.errors import is_passing
 from postroom.events import kinds
 from postroom.events.announce import announce_notice
 from postroom.events.notice_subjects import EventCertificate
@@ -25,6 +29,15 @@ from postroom.resources import Resources, Tx
 
 DEADLINE_SECONDS = 120.0
 CLOCK_SKEW = HOUR  # of this machine; authorities date certificates back by as much
+SHORTEST_PAUSE = 5 * MINUTE  # between two orders: an authority may issue what ends at once
+UNREADABLE = (
+    ValueError,
+    OverflowError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.ExtensionNotFound,
+    x509.UnsupportedGeneralNameType,
+)
 STAGGER_PERCENT = 3  # of the lifetime: certificates of one day are not all renewed on one day
 
 
@@ -55,6 +68,12 @@ async def obtain(
         await _fail(resources, wanted, AcmeError(f"No certificate came within {DEADLINE_SECONDS:.0f} s."))
     except AcmeError as error:
         await _fail(resources, wanted, error)
+    except Exception as error:
+        if is_passing(error):
+            raise
+        log.get().exception("an order of a certificate broke off", name=wanted.name)
+        reason = "The order broke off: the authority's answer was not foreseen. The log says more."
+        await _fail(resources, wanted, AcmeError(reason))
     else:
         await resources.db.write(_store, wanted, issued, resources.now())
         log.get().info("a certificate was issued", name=wanted.name, names=len(wanted.names))
@@ -112,18 +131,33 @@ def check(
     try:
         leaf, *_ = x509.load_pem_x509_certificates(chain)
         found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound) as error:
+        known = {name.lower() for name in found.get_values_for_type(x509.DNSName)}
+        leaf_key = leaf.public_key()
+        starts_at, ends_at = _milliseconds(leaf.not_valid_before_utc), _milliseconds(leaf.not_valid_after_utc)
+    except UNREADABLE as error:
         raise AcmeError("The authority's certificate cannot be read.") from error
-    if leaf.public_key() != key.public_key():
+    if leaf_key != key.public_key():
         raise AcmeError("The authority's certificate is for another key.")
-    if missing := set(names) - {name.lower() for name in found.get_values_for_type(x509.DNSName)}:
+    if missing := set(names) - known:
         raise AcmeError(f"The authority's certificate lacks {', '.join(sorted(missing))}.")
-    starts_at, ends_at = _milliseconds(leaf.not_valid_before_utc), _milliseconds(leaf.not_valid_after_utc)
     if not starts_at - CLOCK_SKEW <= now < ends_at:
         valid = f"from {leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"
         raise AcmeError(f"The authority's certificate is valid {valid}. Check this machine's clock.")
-    due_at = renewal_time(names[0], starts_at, ends_at)
-    return IssuedCertificate(chain.decode("ascii", "replace"), to_pem(key), ends_at, max(due_at, now))
+    _require_usable(chain, key)
+    due_at = max(renewal_time(names[0], starts_at, ends_at), now + SHORTEST_PAUSE)
+    return IssuedCertificate(chain.decode("ascii"), to_pem(key), ends_at, due_at)
+
+
+def _require_usable(chain: bytes, key: ec.EllipticCurvePrivateKey) -> None:
+    """As the listeners load it, which refuse what is weak or no text."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(to_pem(key).encode() + chain)
+        file.flush()
+        try:
+            chain.decode("ascii")
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file.name)
+        except (ssl.SSLError, ValueError) as error:
+            raise AcmeError("The authority's certificate cannot be used.") from error
 
 
 def renewal_time(name: str, starts_at: int, ends_at: int) -> int:
