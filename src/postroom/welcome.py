@@ -13,12 +13,12 @@ def welcome(postroom: Postroom) -> str:
     lines = [
         f"Postroom {__version__} is ready.",
         "",
-        f"  Pages     {config.base_url}/app",
+        f"  Dashboard {config.base_url}/app",
         f"  API       {config.base_url}",
         f"  API docs  {config.base_url}/docs",
         f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
         f"  Data      {place}",
-        f"  Mail out  {way_out(config)}",
+        f"  Sending   {way_out(config)}",
     ]
     if postroom.first_token is None:
         return "\n".join(
@@ -45,7 +45,7 @@ def shown_key(postroom: Postroom) -> str:
     """A key set by the operator is not printed: a log may be read by many."""
     if postroom.resources.config.api_key:
         return "as POSTROOM_API_KEY says"
-    return f"{postroom.first_token}   (shown only once: save it)"
+    return f"{postroom.first_token}   (shown only once)"
 
 
 def quoted_header(postroom: Postroom) -> str:
@@ -61,5 +61,5 @@ def link_url(config: Config, token: str) -> str:
 def way_out(config: Config) -> str:
     """Without the password of a relay."""
     if config.outbound == CAPTURE:
-        return "captured: mail for outside is stored, not sent (POSTROOM_OUTBOUND=mx sends it)"
-    return "directly to the recipients' servers" if config.outbound == "mx" else "through a relay"
+        return "captured locally, not sent (POSTROOM_OUTBOUND=mx sends it)"
+    return "directly to the recipients' mail servers" if config.outbound == "mx" else "through a relay"

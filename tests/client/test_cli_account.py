@@ -220,9 +220,9 @@ def test_doctor_names_email_that_is_aside_or_was_not_analyzed(
 @pytest.mark.parametrize(
     ("progress", "verdict", "detail"),
     [
-        ({"waiting": 0, "earlierPercent": 37}, "warn", "Earlier mail is being indexed: 37 %"),
-        ({"waiting": 3, "earlierPercent": 100}, "pass", "3 messages wait for the index"),
-        ({"waiting": 10_000, "earlierPercent": 100}, "warn", "10000 messages wait for the index"),
+        ({"waiting": 0, "earlierPercent": 37}, "warn", "Earlier email is being indexed: 37 %"),
+        ({"waiting": 3, "earlierPercent": 100}, "pass", "3 messages are not indexed yet"),
+        ({"waiting": 10_000, "earlierPercent": 100}, "warn", "10000 messages are not indexed yet"),
     ],
 )
 def test_doctor_says_how_far_the_search_index_is(progress: object, verdict: str, detail: str) -> None:

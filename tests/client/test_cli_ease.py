@@ -53,9 +53,7 @@ def test_an_inbox_that_is_not_there_is_said(shell: Shell) -> None:
     assert "There is no inbox 'nobody-of-this-name'" in result.stderr
 
 
-def test_a_row_is_one_line_with_id_time_and_sender_however_narrow_the_terminal(
-    shell: Shell, inbox: Inbox
-) -> None:
+def test_a_row_shows_time_sender_and_subject_however_narrow_the_terminal(shell: Shell, inbox: Inbox) -> None:
     subject = "A subject of many words, which is longer than a narrow terminal can show on a line"
     shell.json("send", "--to", inbox.address, "--subject", subject, "--body", "x", "--inbox", inbox.id)
     shell.json("wait", "--inbox", inbox.id, "--unread")
@@ -65,12 +63,19 @@ def test_a_row_is_one_line_with_id_time_and_sender_however_narrow_the_terminal(
         seen = run_in_terminal([*command], environment, columns=80)
         return seen.text.rstrip("\n").split("\n")[1:]
 
-    assert rows("inboxes", "list", "--limit", "1")[0].split()[:2] == [inbox.id, inbox.address]
-    pattern = (
-        rf"thr_[0-9a-f]{{32}}  (?:unread|      )  \w+ \w+(?: ago)?  {inbox.address[:4]}\S*…  A sub[^…]*…\s*"
-    )
-    for row in rows("threads", "list", "--inbox", inbox.id):
-        assert re.fullmatch(pattern, row), row
+    assert {inbox.id, inbox.address} <= set(" ".join(rows("inboxes", "list", "--limit", "1")).split())
+    row = rf"(?:unread|      )  \w+ \w+(?: ago)?  {inbox.address[:4]}\S*  +A subject of many[^…]*…\s*"
+    found = rows("threads", "list", "--inbox", inbox.id)
+    assert found
+    for line, below in zip(found[::2], found[1::2], strict=True):
+        assert re.fullmatch(row, line), line
+        assert re.fullmatch(r"  thr_[0-9a-f]{32}\s*", below), below
+
+
+def test_inboxes_of_a_list_are_given_by_name(shell: Shell, inbox: Inbox) -> None:
+    name, day = inbox.address.partition("@")[0], ("2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z")
+    assert list(shell.json("calendars", "busy", name, *day)["inboxes"]) == [inbox.id]
+    assert shell.json("agenda", "--since", day[0], POSTROOM_INBOX_ID=name)["total"] == 0
 
 
 def test_logout_forgets_the_key_and_a_profile_can_be_removed(shell: Shell) -> None:

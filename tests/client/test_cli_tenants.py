@@ -99,7 +99,7 @@ def test_rules_of_approval_are_set_at_every_level_and_taken_away(shell: Shell) -
         }
         assert shell.json("approvals", "require", *rules, *scope)["approval"] == wanted
         shown = shell.human("approvals", "rules", *scope)
-        for part in ("strangers", "over 5 a day", "8 hours", "ann@example.com"):
+        for part in ("strangers", "more than 5 sends a day", "8 hours", "ann@example.com"):
             assert part in shown, part
         assert shell.json("approvals", "free", *scope)["approval"] is None
         assert "nothing" in shell.human("approvals", "rules", *scope)

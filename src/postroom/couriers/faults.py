@@ -1,5 +1,6 @@
 """Network errors as short texts."""
 
+import os
 import ssl
 
 
@@ -7,7 +8,25 @@ def describe(error: BaseException) -> str:
     """A network error in a few words."""
     if isinstance(error, TimeoutError):
         return "took too long"
+    cause = _cause(error)
+    if cause is not None:
+        is_of_system = cause.errno is not None and cause.errno > 0
+        return os.strerror(cause.errno or 0) if is_of_system else str(cause.strerror)[:200]
     return str(error)[:200] or type(error).__name__
+
+
+def _cause(error: BaseException | None) -> OSError | None:
+    """Return what the system said, which libraries hide behind sentences of theirs."""
+    while error is not None:
+        if (
+            isinstance(error, OSError)
+            and error.errno
+            and error.strerror
+            and not isinstance(error, ssl.SSLError)
+        ):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def is_unproved(error: BaseException | None) -> bool:

@@ -13,7 +13,7 @@ from postroom_client.cli.context import CommandContext
 from postroom_client.cli.words.grammar import in_our_words
 from postroom_client.cli.words.group import Group
 from postroom_client.cli.words.help_text import as_options
-from postroom_client.cli.words.names import NOUNS, find
+from postroom_client.cli.words.names import LISTED, NOUNS, find
 from postroom_client.limits import LONGEST_PAGE
 
 if TYPE_CHECKING:
@@ -145,4 +145,10 @@ def _with_ids(context: CommandContext, values: dict[str, Any]) -> dict[str, Any]
     if values.get("account") is not None:  # on the server's machine ids are used, without the interface
         return values
     named = {name for name in values.keys() & NOUNS.keys() if values[name] and isinstance(values[name], str)}
-    return values | {name: find(context.ask, name, values[name]) for name in named}
+    found: dict[str, Any] = {name: find(context.ask, name, values[name]) for name in named}
+    for noun in LISTED:
+        if given := values.get(f"{noun}s"):
+            each = given.split(",") if isinstance(given, str) else given
+            ids = [find(context.ask, noun, one.strip()) for one in each]
+            found[f"{noun}s"] = ",".join(ids) if isinstance(given, str) else ids
+    return values | found

@@ -36,7 +36,7 @@ def doctor(context: CommandContext, send_to: SendTo = None, inbox_id: InboxId = 
 
 def _show(findings: "list[Finding]") -> None:
     mark = ("", lambda item: MARKS[item.verdict])
-    output.print_table((mark, "check name", "found detail"), findings)
+    output.print_table((mark, "check name", "result detail"), findings)
     for item in findings:
         if item.next_step:
             output.note(f"{item.name}: {item.next_step}")

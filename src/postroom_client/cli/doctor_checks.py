@@ -30,7 +30,7 @@ LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT, IMAPS_PORT, SUBMISSIONS_PORT = 2525, 25, 993,
 GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
-WAYS = "ways in"
+WAYS = "inbound"
 PEOPLE = "people"
 NAMED = 5  # of many connections with the same fault
 
@@ -137,12 +137,12 @@ def check_storage(client: Client, settings: Settings) -> Finding:
 
 def check_certificates(client: Client, settings: Settings) -> Finding:
     """Check that the server gets the certificates that it orders. A page for operators shows the reasons."""
-    return _check_warnings(client, "certificates", True, "No order of a certificate fails.")
+    return _check_warnings(client, "certificates", True, "All certificate orders work.")
 
 
 def check_services(client: Client, settings: Settings) -> Finding:
     """Check that the services answer that judge email: clamd, rspamd, spamd, DNS lists."""
-    return _check_warnings(client, "services", False, "What the server asks about email answers.")
+    return _check_warnings(client, "services", False, "All services that check email answer.")
 
 
 def _check_warnings(client: Client, name: str, is_of_certificates: bool, fine: str) -> Finding:
@@ -174,11 +174,10 @@ def check_search(client: Client, settings: Settings) -> Finding:
         return Finding("search", "warn", "The server does not report the state of its index.")
     percent, waiting = progress.earlier_percent, progress.waiting
     if percent < 100:
-        return Finding(
-            "search", "warn", f"Earlier mail is being indexed: {percent:g} %", "It continues on its own."
-        )
+        told = f"Earlier email is being indexed: {percent:g} %"
+        return Finding("search", "warn", told, "It continues on its own.")
     verdict = judge(waiting, SEARCH_WARN_MESSAGES, float("inf"))
-    return Finding("search", verdict, f"{waiting} messages wait for the index")
+    return Finding("search", verdict, f"{waiting} messages are not indexed yet")
 
 
 def check_dns(client: Client, settings: Settings) -> Finding:
@@ -194,7 +193,7 @@ def check_dns(client: Client, settings: Settings) -> Finding:
     ]
     if not faults:
         names = ", ".join(domain.domain for domain in domains)
-        return Finding(DNS, "pass", names or "You added no domain: no records needed.")
+        return Finding(DNS, "pass", names or "No domain added, so no records are needed.")
     return Finding(
         DNS,
         "fail" if any(check.name in NEEDED for _, check in faults) else "warn",
@@ -217,13 +216,13 @@ def check_ways(client: Client, settings: Settings) -> Finding:
         return Finding(WAYS, "fail", told, f"Try it: postroom connections test {broken[0].id}")
     if waiting := [each for each in found if each.last_mail_at is None]:
         names = in_short([each.address or each.provider or each.id for each in waiting], ", ")
-        return Finding(WAYS, "warn", f"No mail yet from {names}", "Send one from outside.")
+        return Finding(WAYS, "warn", f"No email yet from {names}", "Send one from outside.")
     if found:
-        return Finding(WAYS, "pass", f"{len(found)} bring mail in.")
+        return Finding(WAYS, "pass", f"{len(found)} connections bring email in.")
     if urlsplit(settings.base_url).hostname in LOCAL_HOSTS:
         step = "Connect a mailbox or a mail service: postroom connect --help"
         return Finding(WAYS, "warn", "No email from outside reaches this machine.", step)
-    return Finding(WAYS, "pass", "Only port 25.")
+    return Finding(WAYS, "pass", "Email comes in on port 25.")
 
 
 def check_people(client: Client, settings: Settings) -> Finding:
@@ -240,7 +239,7 @@ def check_people(client: Client, settings: Settings) -> Finding:
     if shared := [each.email for each in found if each.address_is_an_inbox]:
         step = "Invite them with another address: postroom users create"
         return Finding(PEOPLE, "fail", f"Inboxes of this server receive: {in_short(shared, ', ')}", step)
-    return Finding(PEOPLE, "pass", f"{len(found)} users, none with the address of an inbox.")
+    return Finding(PEOPLE, "pass", f"{len(found)} users, and none has the address of an inbox.")
 
 
 def list_ways(client: Client) -> list[Connection]:
@@ -264,7 +263,7 @@ def check_disk(client: Client, settings: Settings) -> Finding:
     if free is None:
         return Finding("disk", "warn", "The server does not report it.", "Check with df on its machine.")
     verdict = judge(-free, -DISK_WARN_BYTES, -DISK_FAIL_BYTES)
-    step = "" if verdict == "pass" else "Free space on the server's disk: when it is full, mail is deferred."
+    step = "" if verdict == "pass" else "Free space on the server's disk: when it is full, email is deferred."
     return Finding("disk", verdict, f"{free / GIGABYTE:.1f} GB free", step)
 
 
@@ -318,7 +317,12 @@ class App:
 
 PROGRAMS = "Let mail clients connect to port {port} of {host}"
 SMTP = App(
-    "SMTP port", "POSTROOM_SMTP", b"220", "a mail server", "takes mail", "Let {host} take mail on port {port}"
+    "SMTP port",
+    "POSTROOM_SMTP",
+    b"220",
+    "a mail server",
+    "takes email",
+    "Let {host} take email on port {port}",
 )
 IMAP = App(
     "IMAP port", "POSTROOM_IMAP", b"* OK", "an IMAP server", "serves mail clients", PROGRAMS, IMAPS_PORT
@@ -328,21 +332,21 @@ SUBMISSION = App(
     "POSTROOM_SUBMISSION",
     b"220",
     "a mail server",
-    "takes mail of programs",
+    "takes email of mail clients",
     PROGRAMS,
     SUBMISSIONS_PORT,
 )
 
 
 def check_port(door: App, host: str, port: int) -> Finding:
-    step = f"{door.step.format(host=host, port=port)}: {door.setting}, and the firewall."
+    step = f"{door.step.format(host=host, port=port)}: check {door.setting}, here too, and the firewall."
     try:
         with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
             greeting = door.greeting if port == door.tls_port else connection.recv(512)
     except OSError as error:
-        return Finding(door.name, "fail", f"{host}:{port} does not answer: {error}", step)
+        return Finding(door.name, "fail", f"{host}:{port} does not answer: {error.strerror or error}", step)
     if not greeting.startswith(door.greeting):
-        return Finding(door.name, "fail", f"{host}:{port} is not {door.missing}.", step)
+        return Finding(door.name, "fail", f"{host}:{port} does not answer like {door.missing}.", step)
     return Finding(door.name, "pass", f"{host}:{port} {door.does}.")
 
 

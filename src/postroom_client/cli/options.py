@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,21 +32,21 @@ INBOX = "The inbox: id, address or name."
 def argument(parameter: Parameter) -> inspect.Parameter:
     """Return the parameter as a required positional argument."""
     noun = NOUNS.get(parameter.name)
-    told = parameter.help if noun is None else f"The {noun.word}: its id or name."
+    told = parameter.help if noun is None else f"The {noun.word}: {noun.by}."
     told = INBOX if parameter.name == "inbox_id" else told
     more: dict[str, Any] = {"metavar": "MOMENT"} if parameter.kind == "moment" else {}
     made: Any = Annotated[_value(parameter), typer.Argument(help=told, show_default=False, **more)]
     return _made(parameter.name, made, inspect.Parameter.empty)
 
 
-def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
-    """Return the parameter as an option; `names` renames some."""
+def option(parameter: Parameter, names: Mapping[str, str], known: Collection[str] = ()) -> inspect.Parameter:
+    """Return the parameter as an option; `names` renames some, `known` are all of the operation."""
     if parameter.name in KNOWN:
         return _made(parameter.name, KNOWN[parameter.name], parameter.default)
     if parameter.name == "inbox_id" and parameter.is_required:
         return _made(parameter.name, InboxId, None)
     spelled = flag_of(parameter, names)
-    told: dict[str, Any] = {"help": _help(parameter, names), "metavar": _metavar(parameter, names)}
+    told: dict[str, Any] = {"help": _help(parameter, names, known), "metavar": _metavar(parameter, names)}
     if parameter.kind == "flag":
         return _made(parameter.name, Annotated[bool, typer.Option(spelled, help=told["help"])], False)
     if parameter.kind == "switch":
@@ -107,21 +107,29 @@ def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
     return words.get(parameter.kind)
 
 
-def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
+def _help(parameter: Parameter, names: Mapping[str, str], known: Collection[str]) -> str:
     """Return the API's description, with fields renamed to options."""
 
     def as_flag(found: re.Match[str]) -> str:
         name = re.sub(r"([A-Z])", r"_\1", found[0]).lower()
-        return f"--{names.get(name, name).replace('_', '-')}"
+        return f"--{names.get(name, name).replace('_', '-')}" if name in known else found[0]
 
-    told = re.sub(r"\b[a-z]+[A-Z]\w*\b", as_flag, parameter.help)
+    told = re.sub(r"(?<!\{)\b[a-z]+[A-Z]\w*\b", as_flag, _without_null(parameter))
     if parameter.default is True:
         told = told.removeprefix("false ").capitalize()
     if parameter.name in LONG_TEXTS or parameter.kind in ("object", "objects"):
         return f"{told} {READ_FROM}"
     more = " (repeatable)." if parameter.kind in ("texts", "addresses", "pairs", "files") else "."
-    more = more.replace(".", "; empty clears it.") if parameter.clears and parameter.kind == "text" else more
+    if parameter.clears and parameter.kind == "text" and "empty" not in told:
+        more = more.replace(".", "; empty clears it.")
     return told.rstrip(".") + more
+
+
+def _without_null(parameter: Parameter) -> str:
+    """Return the description without null, which no option can be: an empty text clears a field."""
+    if parameter.clears and parameter.kind == "text":
+        return re.sub(r"(?<=\. )empty", "Empty", re.sub(r"\bnull\b", "empty", parameter.help))
+    return re.sub(r"[;.,]? null(?::| )[^.;]*", "", parameter.help)
 
 
 def given(parameters: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:

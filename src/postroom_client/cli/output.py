@@ -1,5 +1,6 @@
 """Print tables for people and JSON for programs. Data goes to stdout, all else to stderr."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
 
 WIDTH_WITHOUT_TERMINAL = 200
 MINUTE, HOUR, DAY = 60, 3600, 86400
+LENGTH_OF_A_DAY = len("2026-11-20")
 Row = Sequence[str]
 Cell = str | Callable[[Any], str]  # the path of a field, or a function that makes a text of an item
 Column = str | tuple[str, Cell]  # "created created_at": the title and the path, or the path alone
 Columns = tuple[Column, ...]
 TIMES = ("WHEN", "LAST", "SINCE", "CREATED", "CHANGED", "LAST SEEN", "LAST USED", "START", "END")
-# Read, not copied: on a narrow terminal they are cut, so that a row stays a line.
-CUT = ("FROM", "WITH", "SUBJECT", "PREVIEW", "FOUND")
+# Read, not copied: they are cut where a table is wider than the terminal.
+CUT = ("FROM", "TO", "WITH", "SUBJECT", "SUMMARY", "PREVIEW", "FOUND", "LOCATION")
 CUT_CHARACTERS = 16
-SPARED = ("PREVIEW", "MESSAGES", "CREATED")  # left out, in this order, until a table fits
+SPARED = ("PREVIEW", "MESSAGES", "CREATED", "KNOWN", "THREADS")  # left out, in this order, until a table fits
+ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
+LONG = ("PREVIEW", "MESSAGES")  # left out where ids stand below their rows
 SHORT_CHARACTERS = 12  # a column of such cells is never broken
 COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
 COLOURS = {
@@ -91,7 +95,7 @@ def print_text(text: str) -> None:
     print(many_lines(text), flush=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
+def table(columns: Sequence[str], rows: Iterable[Row], widths: Sequence[int] = ()) -> "Table":
     """Return a table. It escapes every cell, so no caller can forget it."""
     from rich.table import Table
 
@@ -100,7 +104,8 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
     for at, column in enumerate(columns):
         # An id is copied whole, and a time is read at a glance.
         is_whole = column.endswith("ID") or column in TIMES or _longest(lines, at) <= SHORT_CHARACTERS
-        made.add_column(column, overflow="fold", no_wrap=is_whole)
+        width = widths[at] if widths else None
+        made.add_column(column, overflow="fold", no_wrap=is_whole, width=width)
     for line in lines:
         made.add_row(*(_cell_text(name, cell) for name, cell in zip(columns, line, strict=True)))
     return made
@@ -136,15 +141,34 @@ def record(pairs: Iterable[tuple[str, str]]) -> "Table":
 
 
 def print_table(columns: Columns, items: Iterable[Any]) -> None:
-    """Print a row for each item, without the columns that are empty in all of them."""
+    """Print a row for each item, without the columns that are empty in all of them.
+
+    Where the terminal is too narrow, less needed columns are left out, then ids stand below their rows.
+    """
     titled = [_titled(each) for each in columns]
     rows = [tuple(cell(item, path) for _, path in titled) for item in items]
     titles = [title.upper() for title, _ in titled]
     shown = [at for at in range(len(titled)) if not rows or any(row[at] for row in rows)]
-    for spared in SPARED:
-        if _width(titles, rows, shown) > console().width:
-            shown = [at for at in shown if titles[at] != spared]
-    print_human(table([titles[at] for at in shown], [[row[at] for at in shown] for row in rows]))
+    if _fitting(titles, rows, shown):
+        print_human(_chosen(titles, rows, _fitting(titles, rows, shown)))
+        return
+    ids = [at for at in shown if all(ID.fullmatch(row[at]) for row in rows if row[at])]
+    rest = [at for at in shown if at not in ids and titles[at] not in LONG]
+    rest = _fitting(titles, rows, rest) or rest
+    if rest and ids:
+        _print_with_ids_below(titles, rows, rest, ids)
+    else:
+        print_human(_chosen(titles, rows, shown))
+
+
+def _fitting(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> list[int]:
+    """Return the columns to show so that a row is a line, or none if there are too many."""
+    left = list(shown)
+    for spared in (None, *SPARED):
+        left = [at for at in left if titles[at] != spared]
+        if _width(titles, rows, left) <= console().width:
+            return left
+    return []
 
 
 def _width(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> int:
@@ -155,6 +179,41 @@ def _width(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> 
         for at, width in zip(shown, widths, strict=True)
     ]
     return sum(cut) + 2 * (len(shown) - 1)
+
+
+def _chosen(titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int]) -> "Table":
+    return table([titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
+
+
+def _print_with_ids_below(
+    titles: Sequence[str], rows: Sequence[Row], shown: Sequence[int], ids: Sequence[int]
+) -> None:
+    """Print each row with its ids below it: the first alone, others after their column's name."""
+    named = [titles[at] for at in shown]
+    widths = _shared_out(named, [[row[at] for at in shown] for row in rows], console().width)
+    header = table(named, [], widths)
+    print_human(header)
+    for row in rows:
+        line = table(named, [[row[at] for at in shown]], widths)
+        line.show_header = False
+        print_human(line)
+        for at in ids:
+            name = "" if at == ids[0] else f"{titles[at].removesuffix(' ID').lower()} "
+            if row[at]:
+                print_human(f"  {name}{one_line(row[at])}")
+
+
+def _shared_out(titles: Sequence[str], rows: Sequence[Row], room: int) -> list[int]:
+    """Return the width of each column: what it needs, unless columns that may be cut have to give."""
+    widths = [max(len(title), _longest(rows, at)) for at, title in enumerate(titles)]
+    cut = [at for at, title in enumerate(titles) if title in CUT]
+    for those, least in ((cut, CUT_CHARACTERS), (range(len(titles)), SHORT_CHARACTERS)):
+        while those and sum(widths) + 2 * (len(widths) - 1) > room:
+            widest = max(those, key=lambda at: widths[at])
+            if widths[widest] <= least:
+                break
+            widths[widest] -= 1
+    return widths
 
 
 def print_fields(fields: Columns, item: Any) -> None:
@@ -183,6 +242,8 @@ def spell(value: Any, *, is_size: bool = False) -> str:
         return ""
     if isinstance(value, datetime):
         return ago(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(str(each) for each in value)
     return size(value) if is_size else str(value)
@@ -191,6 +252,21 @@ def spell(value: Any, *, is_size: bool = False) -> str:
 def mention_rest(page: "Page[Any] | ThreadMessages") -> None:
     if page.total > len(page.data):
         note(f"{len(page.data)} of {page.total}. More: --offset")
+
+
+def moment_of(value: datetime | str | None) -> str:
+    """Return a time as "2026-11-20 15:00 UTC", and a day or a time without a zone as it is written."""
+    if value is None:
+        return ""
+    try:
+        read = (
+            value
+            if isinstance(value, datetime) or len(value) <= LENGTH_OF_A_DAY
+            else datetime.fromisoformat(value)
+        )
+    except ValueError:
+        return str(value)
+    return f"{read:%Y-%m-%d %H:%M %Z}".strip() if isinstance(read, datetime) else read
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:

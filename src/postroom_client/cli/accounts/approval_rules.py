@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     Ruled = Account | Pod | Inbox | ApiKey
 
-WORDS = "always, strangers, attachments, links, risk"
+WHEN = {
+    "always": "every send",
+    "strangers": "sends to strangers",
+    "attachments": "sends with files",
+    "links": "sends with links",
+    "risk": "sends in a suspicious thread",
+}
+WORDS = ", ".join(WHEN)
 OfKey = Annotated[str | None, typer.Option("--key-id", help="Only for this key.")]
 
 
@@ -22,7 +29,8 @@ def rules(
     context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
 ) -> None:
     """Show which sends wait: by the rules of the account, or of a pod, an inbox or a key."""
-    context.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
+    level = only_one(inbox_id, pod_id, key_id)
+    context.show(_look_up(level), lambda found: _show(level, found))
 
 
 def require(
@@ -51,14 +59,16 @@ def require(
     if not when and not counts and not reviewer:
         raise typer.BadParameter(f"say when: {WORDS}, or --over-per-day")
     asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [], approvals)
-    context.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
+    level = only_one(inbox_id, pod_id, key_id)
+    context.show(_change(asked, level), lambda found: _show(level, found))
 
 
 def free(
     context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
 ) -> None:
-    """Take the rules away. What waits already goes on waiting."""
-    context.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
+    """Remove the approval rules. Messages that are held already stay held."""
+    level = only_one(inbox_id, pod_id, key_id)
+    context.show(_change(None, level), lambda found: _show(level, found))
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:
@@ -98,20 +108,21 @@ def _change(asked: "ApprovalRules | None", scope: tuple[str, str] | None) -> "Ca
             return calls.update_account(approval=asked)
 
 
-def _show(found: "Ruled") -> None:
-    output.print_human(output.record([("of", found.id), *_lines(found.approval)]))
+def _show(level: tuple[str, str] | None, found: "Ruled") -> None:
+    output.print_human(output.record([(level[0] if level else "account", found.id), *_lines(found.approval)]))
 
 
 def _lines(rules: "ApprovalRules | None") -> list[tuple[str, str]]:
     if rules is None or not rules.when:
-        waits = [("waits", "nothing")]
+        waits = [("held", "nothing")]
     else:
-        waits = [("waits", _spell(rule)) for rule in rules.when] + [("for", f"{rules.expires_hours} hours")]
-    return waits + [("asked by email", address) for address in (rules.reviewers if rules else [])]
+        waits = [("held", _spell(rule)) for rule in rules.when]
+        waits += [("expires", f"after {rules.expires_hours} hours")]
+    return waits + [("reviewer", address) for address in (rules.reviewers if rules else [])]
 
 
 def _spell(rule: Any) -> str:
-    return rule if isinstance(rule, str) else f"over {rule.over_per_day} a day"
+    return WHEN[rule] if isinstance(rule, str) else f"more than {rule.over_per_day} sends a day"
 
 
 def add_to(app: typer.Typer) -> None:

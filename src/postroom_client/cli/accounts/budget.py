@@ -63,7 +63,7 @@ def _show(found: "Inbox | ApiKey") -> None:
 
     budget = found.limits or Budget()
     pairs = [
-        ("of", found.id),
+        ("key" if found.id.startswith("key_") else "inbox", found.id),
         ("per minute", _spell(budget.per_minute)),
         ("per day", _spell(budget.per_day)),
         ("new recipients per day", _spell(budget.cold_per_day)),

@@ -34,13 +34,18 @@ if TYPE_CHECKING:
         WebhookDelivery,
     )
 
+MODES = {
+    "inherit": "as on the level above",
+    "none": "all but blocked addresses",
+    "allowlist": "only allowed addresses",
+}
 TOKEN = ("id", "name", "token")
 KEEP_TOKEN = "The token is shown only once: save it."  # noqa: S105 (a sentence)
 KEEP_SECRET = "The secret is shown only once: save it."  # noqa: S105 (a sentence)
 
 
 def key_scope_name(key: "ApiKey") -> str:
-    return key.inbox_id or key.pod_id or "the account"
+    return key.inbox_id or key.pod_id or "account"
 
 
 def key_shown(key: "ApiKey") -> str:
@@ -76,7 +81,7 @@ def decided(entry: "AuditEntry") -> str:
 
 def show_policy(context: CommandContext, policy: "Policy") -> None:
     for name, direction in (("inbound", policy.inbound), ("outbound", policy.outbound)):
-        output.print_human(output.record([(name, direction.mode)]))
+        output.print_text(f"{name:<8}  {direction.mode} ({MODES[direction.mode]})")
         if direction.rules:
             output.print_table(("id", "type", "whom value"), direction.rules)
 

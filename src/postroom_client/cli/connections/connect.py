@@ -41,7 +41,7 @@ def connect(
         str | None, typer.Option(help="Refresh token given to your app (OAuth).")
     ] = None,
     token_url: Annotated[
-        str | None, typer.Option(help="Where OAuth gives access, if it is none of gmail or microsoft.")
+        str | None, typer.Option(help="Token URL of the OAuth provider; known for gmail and microsoft.")
     ] = None,
     signing_key: Annotated[str | None, typer.Option(help="Key with which a service signs its posts.")] = None,
     service_key: Annotated[str | None, typer.Option(help="API key of the service (resend).")] = None,
@@ -120,7 +120,7 @@ def oauth_fields(
     """Return the fields for OAuth, which replace the password."""
     known = MAILBOXES[way].token_url if way in MAILBOXES else ""
     return {
-        "tokenUrl": token_url or known or ask("--token-url", "Where OAuth gives access"),
+        "tokenUrl": token_url or known or ask("--token-url", "Token URL of the OAuth provider"),
         "clientId": client_id or ask("--client-id", "Client id of your app"),
         "clientSecret": client_secret or ask("--client-secret", "Its secret", is_hidden=True),
         "refreshToken": refresh_token or ask("--refresh-token", "Refresh token", is_hidden=True),

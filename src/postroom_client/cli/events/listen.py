@@ -33,7 +33,7 @@ def listen(
     event_types: Annotated[
         list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
     ] = None,
-    after: Annotated[str | None, typer.Option(help="Begin behind this event.")] = None,
+    after: Annotated[str | None, typer.Option(help="Start after this event.")] = None,
     forward_to: Annotated[str | None, typer.Option(help="POST each event to this URL, signed.")] = None,
     secret: Annotated[
         str | None, typer.Option(help="Secret to sign with; default: POSTROOM_WEBHOOK_SECRET, or a new one.")

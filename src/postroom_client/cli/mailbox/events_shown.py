@@ -5,7 +5,20 @@ from typing import Any
 from postroom_client.cli import output
 from postroom_client.cli.context import CommandContext
 
-EVENT_COLUMNS = ("id", "start", "end", "status", "summary", "location")
+DAY = "2026-11-20 "
+
+
+def starts(item: Any) -> str:
+    return output.moment_of(item.start)
+
+
+def ends(item: Any) -> str:
+    """Return when it ends, without the day if that is the day on which it starts."""
+    start, end = starts(item), output.moment_of(item.end)
+    return end[len(DAY) :] if len(end) > len(DAY) and end[: len(DAY)] == start[: len(DAY)] else end
+
+
+EVENT_COLUMNS = ("id", ("start", starts), ("end", ends), "status", "summary", "location")
 
 
 def attending(event: Any) -> str:
@@ -13,8 +26,8 @@ def attending(event: Any) -> str:
 
 
 EVENT_FIELDS = (
-    *("id", "calendar_id", "start", "end", "time_zone", "status", "own_response", "summary", "location"),
-    *("organizer", ("attendees", attending), "url", "verdict", "thread_id"),
+    *("id", "calendar calendar_id", ("start", starts), ("end", ends), "time_zone", "status", "own_response"),
+    *("summary", "location", "organizer", ("attendees", attending), "url", "verdict", "thread thread_id"),
 )
 
 
@@ -22,14 +35,6 @@ def show_event(context: CommandContext, event: Any) -> None:
     output.print_fields(EVENT_FIELDS, event)
     if event.description:
         output.print_text(event.description)
-
-
-def starts(item: Any) -> str:
-    return str(item.start.isoformat())
-
-
-def ends(item: Any) -> str:
-    return str(item.end.isoformat())
 
 
 def show_busy(context: CommandContext, found: Any) -> None:

@@ -103,6 +103,17 @@ def read_action(written: str) -> "RuleAction":
     return RuleAction(type="reply" if kind == "say" else kind, **given)  # type: ignore[arg-type]
 
 
+def spell_action(action: "RuleAction") -> str:
+    """Return the action as `--do` takes it: label=invoices."""
+    given = (getattr(action, field, None) for field in dict.fromkeys(VALUES.values()))
+    values = [str(value) for value in given if value is not None]
+    return f"{action.type}={', '.join(values)}" if values else action.type
+
+
+def does(rule: "MailRule") -> str:
+    return ", ".join(spell_action(each) for each in rule.actions)
+
+
 def show(context: CommandContext, rule: "MailRule") -> None:
     show_rule(rule)
 
@@ -110,7 +121,7 @@ def show(context: CommandContext, rule: "MailRule") -> None:
 def show_rule(rule: "MailRule") -> None:
     state = "on" if rule.enabled else f"off: {rule.disabled_reason or 'by hand'}"
     pairs = [("id", rule.id), ("name", rule.name), ("query", rule.query), ("state", state)]
-    pairs += [("does", each.type) for each in rule.actions]
+    pairs += [("does", spell_action(each)) for each in rule.actions]
     output.print_human(output.record([*pairs, ("matched", f"{rule.matches} in 30 days")]))
 
 

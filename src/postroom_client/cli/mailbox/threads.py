@@ -96,7 +96,7 @@ def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs += [("with", ", ".join(each.name or each.address for each in thread.participants))]
     pairs += [("verdict", _warning(thread))] if _warning(thread) else []
     pairs += [("assignee", thread.assignee_id)] if thread.assignee_id else []
-    pairs += [("awaiting", f"until {thread.awaiting.until}")] if thread.awaiting else []
+    pairs += [("awaiting", f"until {output.moment_of(thread.awaiting.until)}")] if thread.awaiting else []
     pairs += [("legal hold", "yes")] if thread.legal_hold else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]

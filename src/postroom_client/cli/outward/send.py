@@ -95,6 +95,6 @@ def _why(hold: "Hold") -> str:
     return hold.state if hold.send_at is None else f"until {hold.send_at:%Y-%m-%d %H:%M:%S %Z}"
 
 
-register(app, "send", send, [options.option(each, SEND_NAMES) for each in FIELDS.values()])
-answering = [options.option(each, SEND_NAMES) for each in REPLY_FIELDS]
+register(app, "send", send, [options.option(each, SEND_NAMES, FIELDS) for each in FIELDS.values()])
+answering = [options.option(each, SEND_NAMES, FIELDS) for each in REPLY_FIELDS]
 register(app, "reply", reply, [options.argument(THREAD), TEXT, *answering])

@@ -18,13 +18,13 @@ SENDING_RULES = (
         "rules list",
         "list_rules",
         "List the rules of the account, a pod or an inbox, in their order.",
-        columns=("id", "name", "query", "on enabled", "matches", "why disabled_reason"),
+        columns=("id", "name", "query", ("does", rules.does), "on enabled", "matches", "why disabled_reason"),
         empty="No rule here. Add one: postroom rules create NAME SEARCH --do label=NAME",
     ),
     Plain(
         "briefing",
         "get_briefing",
-        "Count what came, what waits, what is overdue, what failed and what is on today.",
+        "Count new, held, awaited, overdue and failed messages, and today's events.",
         fields=(
             "since",
             "received received.count",
@@ -55,7 +55,7 @@ SENDING_RULES = (
     Plain(
         "rules move",
         "update_rule",
-        "Move a rule to another place of its level, from 0.",
+        "Move a rule to another position in its list; the first is 0.",
         show=rules.show,
         arguments=("rule_id", "position"),
         options=(),
@@ -97,7 +97,12 @@ SENDING_RULES = (
         arguments=(),
     ),
     Plain("resume", "resume", "End a pause; email that nothing else holds is sent.", show=shown.show_pause),
-    Plain("policies get", "get_policy", "Show the policy.", show=shown.show_policy),
+    Plain(
+        "policies get",
+        "get_policy",
+        "Show the policy: who may write, and be written to.",
+        show=shown.show_policy,
+    ),
     Plain(
         "policies mode",
         "set_policy_mode",

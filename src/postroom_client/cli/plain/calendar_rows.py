@@ -12,6 +12,7 @@ AGENDA = Plain(
     columns=EVENT_COLUMNS,
     empty="Nothing takes place then.",
     arguments=(),
+    of_default_inbox=True,
 )
 CALENDARS = (
     AGENDA,
@@ -20,20 +21,20 @@ CALENDARS = (
         "calendars list",
         "list_calendars",
         "List calendars, the default one of each inbox first.",
-        columns=("id", "inbox_id", "name", "time_zone", "is_default"),
+        columns=("id", "inbox inbox_id", "name", "time_zone", "default is_default"),
     ),
     Plain(
         "calendars create",
         "create_calendar",
         "Create another calendar of an inbox.",
-        fields=("id", "inbox_id", "name", "time_zone", "source_url"),
+        fields=("id", "inbox inbox_id", "name", "time_zone", "source_url"),
         arguments=("name",),
     ),
     Plain(
         "calendars update",
         "update_calendar",
         "Change a calendar.",
-        fields=("id", "inbox_id", "name", "time_zone", "source_url", "source_error"),
+        fields=("id", "inbox inbox_id", "name", "time_zone", "source_url", "source_error"),
     ),
     Plain(
         "calendars delete",

@@ -16,7 +16,15 @@ CONNECTION = (
     "inbox inbox_id",
     "url",
 )
-LISTED_WEBHOOK = ("id", "url", "events event_types", "inboxes inbox_ids", "pods pod_ids", "enabled", "secret")
+LISTED_WEBHOOK = (
+    "id",
+    "url",
+    "events event_types",
+    "inboxes inbox_ids",
+    "pods pod_ids",
+    "on enabled",
+    "secret",
+)
 
 OUTSIDE = (
     Plain(
@@ -29,7 +37,7 @@ OUTSIDE = (
         "webhooks list",
         "list_webhooks",
         "List the webhooks, oldest first.",
-        columns=("id", "url", "events event_types", "enabled"),
+        columns=("id", "url", "events event_types", "on enabled"),
         empty="None yet. Add one: postroom webhooks create URL",
     ),
     Plain("webhooks get", "get_listed_webhook", "Show a webhook.", fields=LISTED_WEBHOOK),

@@ -243,7 +243,7 @@ MAILBOX = (
         "list_follow_ups",
         "List the follow-ups of a thread.",
         columns=("id", "when due_at", "state", "why reason", "sent sent_id"),
-        empty="No follow-up in this thread. Prepare some with the send: followUps in the API.",
+        empty="No follow-up in this thread. Add some when you send: postroom send --follow-ups",
     ),
     Plain(
         "threads unfollow",
@@ -261,7 +261,7 @@ MAILBOX = (
         "threads notes",
         "list_notes",
         "List the internal notes on a thread, oldest first.",
-        columns=("id", "when created_at", "author.name", "body"),
+        columns=("id", "when created_at", "author author.name", "body"),
         empty="No note on this thread.",
     ),
     Plain(
@@ -273,7 +273,7 @@ MAILBOX = (
     Plain(
         "threads delete",
         "delete_thread",
-        "Delete a thread with its messages; what has not left never does.",
+        "Delete a thread with its messages; unsent ones are never sent.",
         confirm="Delete {thread_id} and its messages?",
         done="{thread_id} is deleted.",
     ),
@@ -355,7 +355,7 @@ MAILBOX = (
     Plain(
         "messages delete",
         "delete_message",
-        "Delete a message; what has not left never does.",
+        "Delete a message; an unsent one is never sent.",
         confirm="Delete {message_id}?",
         done="{message_id} is deleted.",
     ),

@@ -46,6 +46,7 @@ class Plain:
     flags: Mapping[str, str] = field(default_factory=dict)
     more: tuple[Parameter, ...] = ()
     then: Then | None = None
+    of_default_inbox: bool = False  # if neither an inbox nor a calendar is given
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -77,7 +78,8 @@ def add(row: Plain, app: typer.Typer) -> None:
 
 def signature(row: Plain) -> list[inspect.Parameter]:
     made = [options.argument(each) for each in row.check_input()]
-    made += [options.option(each, row.names) for each in row.optional()]
+    known = {each.name for each in row.parameters}
+    made += [options.option(each, row.names, known) for each in row.optional()]
     made += [_flag(name, told) for name, told in row.flags.items()]
     return made + ([_flag("yes", "Do not ask.", "-y")] if row.confirm else [])
 
@@ -113,6 +115,8 @@ def describe(context: CommandContext, row: Plain, values: Mapping[str, Any]) -> 
         raise typer.BadParameter(f"nothing to change: pass {' or '.join(flags)}")
     if any(each.name == "inbox_id" and each.is_required for each in row.optional()):
         asked["inbox_id"] = context.require_inbox_id(asked.get("inbox_id"))
+    if row.of_default_inbox and not asked.keys() & {"inbox_id", "calendar_id"}:
+        asked["inbox_id"] = context.require_inbox_id(None)
     described: Call[Any] = getattr(shortcuts if hasattr(shortcuts, row.call) else calls, row.call)(**asked)
     return described
 

@@ -10,14 +10,14 @@ from postroom_client.cli.words.group import Program
 SECTIONS: dict[str, list[str]] = {
     "Mail": "send reply wait listen search inboxes threads messages junk attachments contacts jobs".split()
     + "drafts templates rules briefing agenda calendars calendar-events".split(),
-    "Who decides": "approvals pause resume policies budgets suppressions audit usage".split(),
+    "Approval and limits": "approvals pause resume policies budgets suppressions audit usage".split(),
     "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
     "Agents": "mcp bridge simulate record".split(),
     "This computer": "login logout profiles open status doctor".split(),
     "Server": "serve setup certificates migrate login-link accounts".split()
     + "backup restore verify move blobs import".split(),
 }
-EPILOG = "postroom help COMMAND is the same as postroom COMMAND --help; postroom version as --version."
+EPILOG = "Help on a command: postroom COMMAND --help"
 
 
 class SectionedHelp(Program):

@@ -21,6 +21,7 @@ class Noun:
     command: str  # that shows the list
     called: Callable[[Any], Sequence[str | None]]
     takes_others: bool = False  # the interface itself knows another name
+    by: str = "id or name"
 
 
 NOUNS = {
@@ -37,12 +38,28 @@ NOUNS = {
     ),
     "key_id": Noun("key_", "key", "list_keys", "keys list", lambda each: (each.name,)),
     "template_id": Noun("tpl_", "template", "list_templates", "templates list", lambda each: (each.name,)),
-    "user_id": Noun("usr_", "user", "list_users", "users list", lambda each: (each.email, each.name)),
-    "webhook_id": Noun("whk_", "webhook", "list_webhooks", "webhooks list", lambda each: (each.url,)),
+    "user_id": Noun(
+        "usr_",
+        "user",
+        "list_users",
+        "users list",
+        lambda each: (each.email, each.name),
+        by="id, address or name",
+    ),
+    "webhook_id": Noun(
+        "whk_", "webhook", "list_webhooks", "webhooks list", lambda each: (each.url,), by="id or URL"
+    ),
     "connection_id": Noun(
-        "con_", "connection", "list_connections", "connections list", lambda each: (each.provider,)
+        "con_",
+        "connection",
+        "list_connections",
+        "connections list",
+        lambda each: (each.provider,),
+        by="id or provider",
     ),
 }
+
+LISTED = ("inbox_id", "pod_id")  # options that take several are called by the plural
 
 
 def find(ask: Ask, parameter: str, given: str) -> str:

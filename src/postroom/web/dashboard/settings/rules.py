@@ -23,7 +23,7 @@ PATH = "/app/settings"
 LONGEST_DAYS = 3650
 SENTENCES = {
     "always": "every send",
-    "strangers": "a recipient never wrote to the inbox, or only forged mail came from it",
+    "strangers": "a recipient never wrote to the inbox, or only forged email came from it",
     "attachments": "it carries files",
     "links": "it contains a link or a network address",
     "risk": "its thread has a suspicious message",
