@@ -13,22 +13,22 @@ def welcome(postroom: Postroom) -> str:
     lines = [
         f"Postroom {__version__} is ready.",
         "",
-        f"  Dashboard {config.base_url}/app",
-        f"  API       {config.base_url}",
-        f"  API docs  {config.base_url}/docs",
-        f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
-        f"  Data      {place}",
-        f"  Sending   {way_out(config)}",
+        f"  Dashboard  {config.base_url}/app",
+        f"  API        {config.base_url}",
+        f"  API docs   {config.base_url}/docs",
+        f"  SMTP       {Endpoint(config.smtp.host, postroom.smtp_port)}",
+        f"  Data       {place}",
+        f"  Sending    {way_out(config)}",
     ]
     if postroom.first_token is None:
         return "\n".join(
-            [*lines, "", "A new API key: postroom keys create --account default --name NAME", ""]
+            [*lines, "", "Create an API key: postroom keys create --account default --name NAME", ""]
         )
     return "\n".join(
         [
             *lines,
-            f"  API key   {shown_key(postroom)}",
-            f"  Sign in   {link_url(config, postroom.first_link or '')}   (works once)",
+            f"  API key    {shown_key(postroom)}",
+            f"  Sign in    {link_url(config, postroom.first_link or '')}   (works once)",
             "",
             "Create your first inbox:",
             "",

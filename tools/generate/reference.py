@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from postroom.fields import OFFSET_LIMIT
 from tools.generate.description import VERSIONED, Description, Error, Field, Kind, Operation, Shape
 
 EXAMPLES = Path(__file__).parent / "examples.json"
@@ -102,7 +103,8 @@ def spelled_kind(each: Field) -> str:
     words += ["required"] if each.is_required else []
     if each.has_default and each.default not in (None, "", [], {}):
         words.append(f"default `{json.dumps(each.default)}`")
-    words += [told.format(each.limits[key]) for key, told in _LIMITS.items() if key in each.limits]
+    given = {key: bound for key, bound in each.limits.items() if bound != OFFSET_LIMIT}
+    words += [told.format(given[key]) for key, told in _LIMITS.items() if key in given]
     return ", ".join(words)
 
 

@@ -2452,7 +2452,7 @@ export interface NewFeedback {
   type: "bug" | "feature_request" | "friction";
   /** What happened, what was in the way, or what is missing. */
   message: string;
-  /** Whatever helps to understand it: an object of at most 8 kB. */
+  /** Anything that helps to understand it: an object of at most 8 kB. */
   context?: Record<string, unknown> | null;
 }
 

@@ -26,7 +26,7 @@ Told = Annotated[
 FeedbackContext = Annotated[
     dict[str, Raw],
     Meta(
-        description="Whatever helps to understand it: an object of at most 8 kB.",
+        description="Anything that helps to understand it: an object of at most 8 kB.",
         examples=[{"route": "GET /v1/search", "attempts": 3}],
     ),
 ]

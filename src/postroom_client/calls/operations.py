@@ -417,7 +417,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="What happened, what was in the way, or what is missing.",
             is_required=True,
         ),
-        Parameter("context", "object", help="Whatever helps to understand it: an object of at most 8 kB."),
+        Parameter(
+            "context", "object", help="Anything that helps to understand it: an object of at most 8 kB."
+        ),
     ),
     "list_threads": (
         Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
@@ -749,12 +751,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("since", "moment", help="Events that end after this; with it an agenda."),
         Parameter("until", "moment", help="Events that begin before this."),
-        Parameter(
-            "expand",
-            "flag",
-            help="Each occurrence of a series (true), or each series once (false).",
-            default=True,
-        ),
+        Parameter("expand", "flag", help="false shows each series once, not each occurrence.", default=True),
         Parameter(
             "q",
             "text",

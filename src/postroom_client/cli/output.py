@@ -128,12 +128,12 @@ def colour(column: str, cell: str) -> str:
     return COLOURS.get(cell, "") if column in COLOURED_COLUMNS else ""
 
 
-def record(pairs: Iterable[tuple[str, str]]) -> "Table":
+def record(pairs: Iterable[tuple[str, str]], widest: int = 0) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(style="bold", no_wrap=True)
+    made.add_column(style="bold", no_wrap=True, min_width=widest)
     made.add_column(overflow="fold")
     for name, value in pairs:
         made.add_row(Text(name), Text(one_line(value)))
@@ -152,7 +152,7 @@ def print_table(columns: Columns, items: Iterable[Any]) -> None:
     if _fitting(titles, rows, shown):
         print_human(_chosen(titles, rows, _fitting(titles, rows, shown)))
         return
-    ids = [at for at in shown if all(ID.fullmatch(row[at]) for row in rows if row[at])]
+    ids = [at for at in shown if any(ID.fullmatch(row[at]) for row in rows)]
     rest = [at for at in shown if at not in ids and titles[at] not in LONG]
     rest = _fitting(titles, rows, rest) or rest
     if rest and ids:
@@ -217,9 +217,15 @@ def _shared_out(titles: Sequence[str], rows: Sequence[Row], room: int) -> list[i
 
 
 def print_fields(fields: Columns, item: Any) -> None:
-    """Print the fields of an item that are not empty."""
+    """Print the fields of an item that are not empty. A URL is never broken, so that it can be copied."""
     pairs = [(title, cell(item, path)) for title, path in map(_titled, fields)]
-    print_human(record([(title, value) for title, value in pairs if value]))
+    given = [(title, value) for title, value in pairs if value]
+    widest = max((len(title) for title, _ in given), default=0)
+    for title, value in given:
+        if "://" in value and " " not in value:
+            print_text(f"{title:<{widest}}  {one_line(value)}")
+        else:
+            print_human(record([(title, value)], widest))
 
 
 def _titled(column: Column) -> tuple[str, Cell]:

@@ -35,9 +35,7 @@ class CalendarEventQuery(Struct, frozen=True):
         Annotated[AskedMoment, Meta(description="Events that end after this; with it an agenda.")] | None
     ) = field(default=None, name="from")
     until: Annotated[AskedMoment, Meta(description="Events that begin before this.")] | None = None
-    expand: Annotated[
-        bool, Meta(description="Each occurrence of a series (true), or each series once (false).")
-    ] = True
+    expand: Annotated[bool, Meta(description="false shows each series once, not each occurrence.")] = True
     q: (
         Annotated[
             str,

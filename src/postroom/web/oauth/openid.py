@@ -196,9 +196,9 @@ def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
 def proven_by(claims: PersonClaims) -> ProvenAddress:
     """An address that the provider has not verified could be anybody's."""
     if not claims.email:
-        raise Unauthorized("Your sign-in provider gave no mail address.")
+        raise Unauthorized("Your sign-in provider gave no email address. Add one there.")
     if claims.email_verified not in (True, "true"):
-        raise Unauthorized("Your sign-in provider has not verified your mail address.")
+        raise Unauthorized("Your sign-in provider has not verified your email address. Verify it there.")
     return ProvenAddress(claims.email, claims.name)
 
 

@@ -123,7 +123,7 @@ def show_domain(context: CommandContext, domain: "Domain") -> None:
     output.print_text("")
     output.print_table(("key selector", "algorithm", ("state", _key_state)), domain.dkim)
     if domain.status != "verified":
-        output.note(f"\nWhen the records are set: postroom domains verify {domain.id}")
+        output.note(f"\nWhen the records are set: postroom domains verify {domain.domain}")
 
 
 def _key_state(key: "DomainKey") -> str:
@@ -147,6 +147,9 @@ def show_health(context: CommandContext, health: "DomainHealth") -> None:
 
 
 def show_reports(context: CommandContext, reports: "DomainReports") -> None:
+    if not reports.data and not reports.tls:
+        output.note("No reports yet: other servers send them daily, once you send email to them.")
+        return
     output.print_table(("source", "emails count", "spf", "dkim", "disposition"), reports.data)
     if reports.tls:
         output.print_text("")
@@ -155,6 +158,9 @@ def show_reports(context: CommandContext, reports: "DomainReports") -> None:
 
 def show_deliverability(context: CommandContext, found: "Deliverability") -> None:
     counted = ("accepted", "deferred", "bounced", "complained", "tls")
+    if not found.data and not found.warm_ups:
+        output.note("Nothing was sent to other servers in this time.")
+        return
     output.print_table(("provider", *counted, ("seconds", _seconds), ("pace", _pace)), found.data)
     if found.warm_ups:
         limit = ("limit", lambda each: str(each.limit or "no limit"))

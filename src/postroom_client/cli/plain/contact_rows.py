@@ -37,6 +37,7 @@ CONTACTS = (
         "erase_contact",
         "Erase a contact with all its email; prints the job.",
         fields=("job job_id",),
+        note="See its progress: postroom jobs get JOB_ID",
         confirm="Erase {address} and all email with it?",
     ),
     Plain("jobs get", "get_job", "Show how far an erasure is.", fields=JOB),

@@ -70,7 +70,7 @@ const make = async () => {
   else if (!answer.ok) say("You cannot create a key for the whole account. Paste one.");
   else {
     keep((await answer.json()).token);
-    say("This key can do what you can, for one hour. Revoke it in Settings, Keys.");
+    say("This key can do what you can, for one hour. Revoke it in Settings, API keys.");
   }
   return token.value;
 };
