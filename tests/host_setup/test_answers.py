@@ -11,19 +11,21 @@ from pathlib import Path
 import pytest
 
 from postroom import config
+from postroom.commands.setup_steps import SetupSteps
 from postroom.config import ConfigError
 from postroom.dns_providers.dynamic_updates import DynamicUpdates
 from postroom.host_setup import questions, settings_file
 from postroom.host_setup.questions import SetupOptions
 from postroom.host_setup.records import WantedRecord, find_missing, set_records
 from postroom.host_setup.settings_file import Host, merge, settings_of
-from postroom.host_setup.systemd import SetupFailed
+from postroom.host_setup.systemd import Service, SetupFailed
 from postroom.net.dns import Resolver
 from tests import knot
 from tests.samples import samples
 
 HOST, OWNER = "mail.example.com", "ops@example.net"
 KEY = "hmac-sha256:setup:c2VjcmV0LW9mLXRoZS10ZXN0LW9mLXVwZGF0ZXM="
+OTHER_SECRET, OTHER_NAME = f"{KEY[:-8]}YWJjZA==", KEY.replace("setup", "other")
 NOTHING = SetupOptions(HOST, "", "", "", "", "", asks=True)
 
 
@@ -130,6 +132,18 @@ async def test_records_of_others_stay_unless_they_shall_be_replaced(tmp_path: Pa
         assert [each.type for each in await find_missing(wanted[:5], Resolver([server]))] == ["MX", "TXT"]
         found = await set_records(provider, wanted, replaces=True)
         assert [each.state for each in found] == ["there", "set", "there", "set", "there", "failed"]
+        for key, reason in (
+            (OTHER_SECRET, "its secret or algorithm is another one"),
+            (OTHER_NAME, "of this name"),
+        ):
+            stranger = DynamicUpdates(Resolver([server]), "127.0.0.1", port, key)
+            refused = await set_records(stranger, [WantedRecord(HOST, "A", "192.0.2.9")] * 9, replaces=True)
+            assert [each.state for each in refused] == ["failed"] * 9
+            assert reason in refused[-1].detail
+        steps = SetupSteps(Service("", None, tmp_path, None, ""), NOTHING, "agent", (), False)
+        steps._note_records(9, refused, [])
+        assert [each.name for each in steps.findings[:3]] == ["DNS provider", *[f"DNS A {HOST}"] * 2]
+        assert "POSTROOM_DNS_TOKEN" in steps.findings[0].next_step
         shown = Resolver([server])
         assert await find_missing(wanted[:5], shown) == []
         assert sorted(await shown.txt(HOST)) == [b"proof=1", b"v=spf1 mx ~all"]

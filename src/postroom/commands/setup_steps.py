@@ -32,6 +32,10 @@ from postroom_client.errors import PostroomError
 T = TypeVar("T")
 NEEDED = ("A", "AAAA", "MX")  # without these and the DKIM key no email comes, or none is believed
 PROVIDER_SECONDS = 30
+PROVIDER_FAILED = (
+    "Give another key in POSTROOM_DNS_TOKEN, or another provider with --dns, and run the same command again."
+    " Or set these records yourself."
+)
 SET_THIS = "Set: "  # before a line for a zone file
 VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
@@ -198,12 +202,18 @@ class SetupSteps:
     def _note_records(
         self, wanted: int, refused: list[SetRecordOutcome], missing: list[WantedRecord]
     ) -> None:
+        self._note_failures([each.detail for each in refused if each.state == "failed"])
         for each in refused:
-            self._note_record(each.record, each.detail)
+            self._note_record(each.record, "not set" if each.state == "failed" else each.detail)
         for record in missing:
             self._note_record(record, "missing")
         wrong = len(refused) + len(missing)
         self.note("DNS records", "warn" if wrong else "pass", f"{wanted - wrong} of {wanted} are right")
+
+    def _note_failures(self, reasons: list[str]) -> None:
+        """Each reason once, however many records it concerns."""
+        if reasons:
+            self.fail("DNS provider", " ".join(dict.fromkeys(reasons)), PROVIDER_FAILED)
 
     def _note_record(self, record: WantedRecord, detail: str) -> None:
         is_needed = record.type in NEEDED or "v=DKIM1" in record.value

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 10.0
 DEFAULT_ALGORITHM = "hmac-sha256"
+REFUSED_KEYS = {  # by what dnspython raises (RFC 8945 section 5.2)
+    "PeerBadKey": "it knows none of this name",
+    "PeerBadSignature": "its secret or algorithm is another one",
+    "PeerBadTime": "its clock and that of this machine differ",
+}
 
 
 class DynamicUpdates:
@@ -72,12 +77,16 @@ class DynamicUpdates:
     async def _ask(self, message: "dns.message.Message") -> "dns.message.Message":
         import dns.asyncquery
         import dns.exception
+        import dns.tsig
 
         try:
             address = await self._find_address()
             return await dns.asyncquery.tcp(message, address, QUERY_SECONDS, self._port)
         except DnsTemporary:
             reason = "its name has no address"
+        except dns.tsig.PeerError as error:
+            why = REFUSED_KEYS.get(type(error).__name__, "it gives no reason")
+            raise DnsProviderError(f"{self._server} refuses the key: {why}.") from error
         except (dns.exception.DNSException, OSError, EOFError, ValueError) as error:
             reason = str(error) or type(error).__name__
         raise DnsProviderError(f"{self._server} cannot be asked: {reason}")
