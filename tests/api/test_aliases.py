@@ -11,6 +11,7 @@ import pytest
 
 from postroom.accounts import accounts, domains, keys
 from postroom.errors import DomainTaken
+from postroom.outward import nudges
 from postroom.storage.database import Tx
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
@@ -224,6 +225,45 @@ async def test_a_reply_leaves_from_the_alias_that_was_written_to(host: Server, p
 
 
 @pytest.mark.sqlite_alone
+async def test_what_follows_an_email_of_an_alias_is_in_its_name(host: Server, peer: SmtpPeer) -> None:
+    """Templates, drafts, follow-ups, invitations, rules and /v0; without an answer too."""
+    inbox_id = await inbox_of(host, "support")
+    await add(host, inbox_id, f"billing@{OURS}")
+    as_alias, carol = {"fromAddress": f"billing@{OURS}"}, "carol@there.example"
+    template = {"inboxId": inbox_id, "name": "hello", "subject": "Hello", "body": "Dear {{name}}"}
+    made = (await host.api.post("/v1/templates", json=template)).json()
+    filled = {"template": made["id"], "fields": {"name": "Carol"}}
+    follows = {"followUps": [{"afterDays": 1, "body": "Did you see this?"}]}
+    body = {"to": carol, **filled, **as_alias}
+    key = {"Idempotency-Key": "template"}
+    begun = await host.api.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=key)
+    first = await settled(host, begun.json()["id"])
+    further = {"threadId": first["threadId"], "body": "And this", **follows}
+    more = await settled(host, await send(host, inbox_id, carol, **further))
+    turn(host, 2 * 24 * 3600 * 1000)
+    for _ in range(2):
+        await nudges.step(host.resources)
+    draft = {"to": carol, "subject": "Draft", "body": "Draft", **as_alias}
+    kept = (await host.api.post(f"/v1/inboxes/{inbox_id}/drafts", json=draft)).json()
+    key = {"Idempotency-Key": "draft"}
+    sent = await host.api.post(f"/v1/drafts/{kept['id']}/send", headers=key)
+    assert sent.status_code == 200, sent.text
+    meeting = {"summary": "Meeting", "start": "2026-12-01T10:00:00Z", "end": "2026-12-01T11:00:00Z"}
+    await settled(host, await send(host, inbox_id, carol, calendar=meeting, **as_alias))
+    rule = {"name": "answer", "query": "subject:order", "actions": [{"type": "reply", "body": "We have it."}]}
+    await host.api.post("/v1/rules", params={"inboxId": inbox_id}, json=rule)
+    raw = letter("One chair", subject="Order", **{"from": carol}, message_id="<o@there.example>")
+    await host.deliver_to(raw, f"billing@{OURS}", carol)
+    await received(host, inbox_id, 1)
+    path = f"/v0/inboxes/support@{OURS}/messages/%3Co%40there.example%3E/reply"
+    answered = await host.api.post(path, json={"text": "On its way"})
+    assert answered.status_code == 200, answered.text
+    await until(lambda: len(peer.mails) >= 7)
+    assert [each.raw for each in peer.mails if f"From: billing@{OURS}".encode() not in each.raw] == []
+    assert any(f"ORGANIZER:mailto:billing@{OURS}".encode() in each.raw for each in peer.mails)
+    assert more["fromAddr"] == f"billing@{OURS}"
+
+
 async def test_an_email_is_written_in_the_name_of_an_alias_on_the_pages(host: Server) -> None:
     inbox_id = await inbox_of(host, "support")
     await add(host, inbox_id, f"billing@{OURS}")

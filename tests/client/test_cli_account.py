@@ -149,7 +149,7 @@ def test_doctor_sends_a_test_letter_and_says_what_became_of_it(
 ) -> None:
     result = shell.run("doctor", "--send-to", "ok@simulator.postroom.localhost", "--inbox-id", new_inbox().id)
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
-    assert checks["test letter"]["verdict"] == "pass", result.stdout
+    assert checks["test email"]["verdict"] == "pass", result.stdout
     assert checks["letter: DKIM"]["verdict"] == "fail", "the server's own domain is in no DNS here"
     assert result.exit_code == 1
 

@@ -84,7 +84,7 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
         assert not_passed(found) == [], log_of(world)
         assert code == 0
         assert {"API key", "owner", "inbox", "test email", *RECORDS} <= set(changed)
-        assert found["test letter"]["detail"].startswith("delivered")
+        assert found["test email"]["detail"].startswith("delivered")
         assert all(each in found["reverse name"]["detail"] for each in (OWN, OWN_IPV6))
         print(f"from a bare machine to green: {took:.1f} s")
         letters = wait_until(

@@ -36,6 +36,10 @@ PROVIDER_FAILED = (
     "Give another key in POSTROOM_DNS_TOKEN, or another provider with --dns, and run the same command again."
     " Or set these records yourself."
 )
+NO_SETTINGS = (
+    "Run this as root, with sudo: it writes /etc/postroom.env. If the settings are in the environment, as in"
+    " Kubernetes, POSTROOM_DOMAIN there is {}: set it to {}."
+)
 SET_THIS = "Set: "  # before a line for a zone file
 VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
@@ -114,7 +118,7 @@ class SetupSteps:
         if path is None:
             config = load({**os.environ, **self._told.explicit()})
             if config.domain != host.name:
-                raise SetupFailed(f"POSTROOM_DOMAIN is {config.domain}. Set it to {host.name} first.")
+                raise SetupFailed(NO_SETTINGS.format(config.domain, host.name))
             return config
         told = {**self._told.explicit(), **({"POSTROOM_OUTBOUND": host.relay} if host.relay else {})}
         if there.get("POSTROOM_DOMAIN", host.name) != host.name:
@@ -142,7 +146,8 @@ class SetupSteps:
             return True
         if busy := reach.busy_ports(wanted):
             named = ", ".join(f"{port} ({reason})" for port, reason in busy.items())
-            raise SetupFailed(f"These ports cannot be used: {named}. Stop what listens there.")
+            step = "`ss -ltnp` shows which program has a port: stop it and disable its service."
+            raise SetupFailed(f"These ports cannot be used: {named}. {step}")
         self.note("ports", "pass", f"{numbers} are free")
         return False
 
@@ -296,4 +301,5 @@ async def set_at_provider(
 
 def to_finding(check: HealthCheck) -> Finding:
     verdict: Any = VERDICTS[check.state]
-    return Finding(check.name, verdict, check.found or check.state, "" if verdict == "pass" else check.why)
+    found = check.found.replace("\n", ", ") or check.state
+    return Finding(check.name, verdict, found, "" if verdict == "pass" else check.why)

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -17,6 +19,7 @@ from postroom.net.smtp_probe import probe
 
 SMTP_PORT = 25
 BACKLOG = 1
+BUSY = {errno.EADDRINUSE: "in use", errno.EACCES: "not allowed for this user"}
 SERVERS = 3  # of the owner's domain, tried in their order
 # Public addresses: nothing is sent there, only their routes are looked up.
 ELSEWHERE, ELSEWHERE_BY_IPV6 = "192.88.99.1", "2002:c058:6301::1"
@@ -44,7 +47,7 @@ def busy_ports(wanted: Iterable[Endpoint]) -> dict[int, str]:
         try:
             close_all(listen_on(endpoint.host, endpoint.port, BACKLOG))
         except OSError as error:
-            found[endpoint.port] = error.strerror or str(error)
+            found[endpoint.port] = BUSY.get(error.errno or 0, os.strerror(error.errno or 0))
     return found
 
 

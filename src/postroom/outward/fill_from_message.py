@@ -30,13 +30,18 @@ async def from_mail(resources: Resources, order: Order, around: Context) -> Orde
 
 
 def from_alias(order: Order, around: Context) -> Order:
-    """Return the order in the name of the alias that the answered mail came to, unless it names a sender."""
-    answered = around.last_inbound
+    """Return the order in the name of the alias that the answered mail came to, unless it names a sender.
+
+    What follows an own email is in the name of the alias that wrote it.
+    """
+    answered = around.last_inbound or around.previous
     if answered is None or order.from_address is not None or around.inbox.connection_id:
         return order
-    if not answered.delivered_to or answered.delivered_to not in around.inbox.own_addresses:
+    senders = parse_list(answered.from_addr) if answered.direction == OUTBOUND else []
+    alias = mailbox_of(senders[0].address) if senders else answered.delivered_to
+    if not alias or alias == around.inbox.address or alias not in around.inbox.own_addresses:
         return order
-    return structs.replace(order, from_address=answered.delivered_to)
+    return structs.replace(order, from_address=alias)
 
 
 async def to_all(resources: Resources, order: Order, around: Context) -> Order:

@@ -40,13 +40,13 @@ def to_finding(message: Message) -> Finding:
         f"{each.state}, TLS {each.tls or 'none'}: {each.last_reply}" for each in message.recipients
     )
     if message.captured:
-        return Finding("test letter", "warn", "captured, not sent", "Set POSTROOM_OUTBOUND to send mail.")
+        return Finding("test email", "warn", "captured, not sent", "Set POSTROOM_OUTBOUND to send mail.")
     if message.status == "sent":
         return Finding(
-            "test letter", "pass", said, "Check whether it is in the inbox there or in the spam folder."
+            "test email", "pass", said, "Check whether it is in the inbox there or in the spam folder."
         )
     verdict: Verdict = "fail" if message.status == "failed" else "warn"
-    return Finding("test letter", verdict, said or message.status, f"postroom messages get {message.id}")
+    return Finding("test email", verdict, said or message.status, f"postroom messages get {message.id}")
 
 
 def show_checks(health: DomainHealth) -> Iterator[Finding]:
