@@ -92,7 +92,7 @@ CHECK_OF_MX = {
     "state": "missing",
     "wanted": "10 postroom.localhost.",
     "found": "",
-    "why": "The MX record says where mail for the domain goes: without it no mail comes here.",
+    "why": "The MX record says where email for the domain goes: without it no email comes here.",
     "paste": "mail.example.com. 3600 IN MX 10 postroom.localhost.",
 }
 

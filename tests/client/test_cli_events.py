@@ -109,7 +109,7 @@ def test_a_mail_examined_between_the_look_and_the_wait_is_waited_for(state: dict
 def test_wait_exits_with_1_when_nothing_comes(shell: Shell, default: Inbox, form: str) -> None:
     result = shell.run("wait", "--timeout", "0.1", form)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "No mail came within 0.1 s" in result.stderr
+    assert "No email came within 0.1 s" in result.stderr
 
 
 def test_a_wait_longer_than_the_server_s_goes_on_behind_the_newest_event() -> None:

@@ -107,7 +107,8 @@ def is_full(tx: Tx, account_id: str) -> bool:
 def require_room(is_full: bool) -> None:
     if is_full:
         raise QuotaExceeded(
-            "The account's storage is full. Delete mail, shorten retentionDays, or ask the operator for more."
+            "The account's storage is full. Delete email, shorten retentionDays, or ask the operator for "
+            "more."
         )
 
 

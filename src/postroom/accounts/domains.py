@@ -59,11 +59,11 @@ def records(
 ) -> list[DnsRecord]:
     """With a service that posts its mail, the key record alone verifies the domain."""
     below = DnsRecord(
-        "MX", f"*.{name}", f"10 {service_domain}.", "Mail for all subdomains comes here.", False
+        "MX", f"*.{name}", f"10 {service_domain}.", "Email for all subdomains comes here.", False
     )
     signing = [_signing_record(name, key) for key in keys if now < (key.removable_at or now + 1)]
     return [
-        DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
+        DnsRecord("MX", name, f"10 {service_domain}.", "Email for the domain comes here.", comes_by_mx),
         *((below,) if subdomains else ()),
         *signing,
         DnsRecord(
@@ -81,7 +81,9 @@ def _signing_record(name: str, key: DkimKey) -> DnsRecord:
 
 def _purpose(key: DkimKey) -> str:
     if key.removable_at is not None:
-        return f"An old key, for mail on its way. The record can be removed after {to_iso(key.removable_at)}."
+        return (
+            f"An old key, for email on its way. The record can be removed after {to_iso(key.removable_at)}."
+        )
     if key.state == "waiting":
         return "A new key: it signs once this record is found."
     return "Receivers verify our signature."

@@ -161,13 +161,13 @@ def delete_account(
 
     found = read(require_account, account)
     question = (
-        f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of mail?"
+        f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of email?"
     )
     if not yes and not typer.confirm(question, err=True):
         raise typer.Exit(1)
     decide(operator.delete_account, found.name, account=found.id)
     with_database(remove_rows)
-    sentence = f"{found.id} is deleted. The server removes its mail within minutes."
+    sentence = f"{found.id} is deleted. The server removes its email within minutes."
     output.done({"id": found.id, "deleted": True}, sentence, as_json)
 
 

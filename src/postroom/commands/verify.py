@@ -28,7 +28,7 @@ def verify(
     """Check everything stored: rows, large emails, search index, counters; the server may run."""
     if rebuild_index:
         with_resources(_empty_index)
-        print("The search index is empty. The running server rebuilds it, newest mail first.")
+        print("The search index is empty. The running server rebuilds it, newest email first.")
         return
     verified = with_resources(lambda resources: _verify(resources, repair))
     shown = [

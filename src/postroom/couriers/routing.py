@@ -59,7 +59,7 @@ async def _hosts(resolver: Resolver, domain: str, shuffle: Callable[[list[str]],
         return [domain]  # the domain itself is the host (RFC 5321 section 5.1)
     hosts = _in_order(records, shuffle)
     if not hosts:  # the null MX of RFC 7505
-        raise DeliveryError(f"the domain {domain} accepts no mail", permanent=True, enhanced="5.1.10")
+        raise DeliveryError(f"the domain {domain} accepts no email", permanent=True, enhanced="5.1.10")
     return hosts
 
 

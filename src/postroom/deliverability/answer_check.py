@@ -19,7 +19,7 @@ from postroom_mail.mime.address import normalize
 from postroom_mail.mime.parse import ParsedMail, parse_mail
 
 PAUSE = 10 * MINUTE  # between two answers to one address
-SUBJECT = "Result of your test mail"
+SUBJECT = "Result of your test email"
 
 
 async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
@@ -48,14 +48,14 @@ async def describe_peer(resolver: Resolver, peer_ip: str) -> str:
     except (DnsTemporary, ValueError):
         return "the DNS gave no answer"
     if not names:
-        return "none: many servers refuse mail from an address without a name"
+        return "none: many servers refuse email from an address without a name"
     return f"{names[0]}, which {'leads' if confirmed else 'does not lead'} back to the address"
 
 
 def write_answer(received: ReceivedReport, verdicts: Verdicts, reverse: str) -> str:
     encrypted = "yes" if received.has_tls else "no: it can be read on the way"
     return (
-        f"Your mail to check@{received.domain} arrived. This is what the server saw:\n\n"
+        f"Your email to check@{received.domain} arrived. This is what the server saw:\n\n"
         f"From address: {received.peer_ip}\n"
         f"Reverse name: {reverse}\n"
         f"TLS: {encrypted}\n"

@@ -66,13 +66,13 @@ def _told(answer: ProbeResult) -> str:
 
 def check_port_out(leaves_by_mx: bool, answers: OutsideAnswers) -> HealthCheck:
     """Judged by results of real mail: no other server is contacted just for this."""
-    why = "Many networks block outgoing port 25; mail then needs a relay (POSTROOM_OUTBOUND)."
+    why = "Many networks block outgoing port 25; email then needs a relay (POSTROOM_OUTBOUND)."
     if not leaves_by_mx:
-        return HealthCheck("port 25 out", "ok", "", "", "This server does not send mail through port 25.")
+        return HealthCheck("port 25 out", "ok", "", "", "This server does not send email through port 25.")
     wanted = "Servers outside accept connections."
     found = f"{answers.taken} emails taken, {answers.unreached} without a connection, in the last 7 days"
     if not answers.taken and not answers.unreached:
-        return HealthCheck("port 25 out", "unknown", wanted, "", "No mail was sent outside yet.")
+        return HealthCheck("port 25 out", "unknown", wanted, "", "No email was sent outside yet.")
     return HealthCheck("port 25 out", "ok" if answers.taken else "wrong", wanted, found, why)
 
 

@@ -50,16 +50,16 @@ async def check_mx(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     found = await ask.resolver.mx(wanted.domain)
     lines = shown([f"{preference} {host or '.'}" for preference, host in found])
     if not wanted.comes_by_mx:
-        why = "A service posts this account's mail here; the MX is that service's."
+        why = "A service posts this account's email here; the MX is that service's."
         return HealthCheck("MX", "ok" if found else "missing", "", lines, why)
     is_ours = wanted.host in [host.rstrip(".").lower() for _, host in found]
     state: State = "ok" if is_ours else ("wrong" if found else "missing")
-    why = "The MX record says where mail for the domain goes: without it no mail comes here."
+    why = "The MX record says where email for the domain goes: without it no email comes here."
     return HealthCheck("MX", state, value, lines, why, zone_line(wanted.domain, "MX", value))
 
 
 async def check_dkim(wanted: WantedRecords, ask: Questions) -> HealthCheck:
-    why = "Receivers verify our signature with this key: without it mail counts as unsigned."
+    why = "Receivers verify our signature with this key: without it email counts as unsigned."
     if not wanted.dkim:
         return HealthCheck("DKIM", "unknown", "", "", "The key is being created. Check again in a moment.")
     found = [texts(await ask.resolver.txt(name)) for name, _ in wanted.dkim]
@@ -99,7 +99,7 @@ async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
     if len(found) > 1:
         return "wrong", "Two SPF records make both void (RFC 7208 section 4.5): merge them into one."
     if not wanted.leaves_by_mx:
-        return "ok", "Mail is sent through a relay: include what the relay tells you to."
+        return "ok", "Email is sent through a relay: include what the relay tells you to."
     if not ask.addresses:
         return "unknown", f"{wanted.host} has no address yet, so SPF cannot be checked."
     sender = f"postmaster@{wanted.domain}"
@@ -114,7 +114,7 @@ async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
 
 async def check_dmarc(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     name = f"_dmarc.{wanted.domain}"
-    why = "DMARC says what to do with mail that only claims to be yours; large receivers require it."
+    why = "DMARC says what to do with email that only claims to be yours; large receivers require it."
     own = [text for text in texts(await ask.resolver.txt(name)) if text.lower().startswith("v=dmarc1")]
     paste = zone_line(name, "TXT", wanted.dmarc)
     if len(own) > 1:
@@ -136,7 +136,7 @@ async def check_mta_sts(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     found = [text for text in texts(await ask.resolver.txt(name)) if text.startswith("v=STSv1")]
     state: State = "ok" if len(found) == 1 and is_sts(found[0]) else ("wrong" if found else "missing")
     why = (
-        "MTA-STS keeps others from reading mail on its way here. This server gives the policy at"
+        "MTA-STS keeps others from reading email on its way here. This server gives the policy at"
         f" https://mta-sts.{wanted.domain}/.well-known/mta-sts.txt; the certificate must have that name."
     )
     alias = zone_line(f"mta-sts.{wanted.domain}", "CNAME", f"{wanted.host}.")
@@ -158,7 +158,7 @@ async def check_tls_rpt(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     tags = readable_tags(found[0].encode("ascii", "replace")) if len(found) == 1 else {}
     has_target = tags.get("rua", "").startswith(("mailto:", "https:"))
     state: State = "ok" if has_target else ("wrong" if found else "missing")
-    why = "With TLS-RPT other servers report by mail when encryption on the way here fails; it is read here."
+    why = "With TLS-RPT other servers report by email when encryption on the way here fails; it is read here."
     return HealthCheck("TLS-RPT", state, value, shown(found), why, zone_line(name, "TXT", value))
 
 

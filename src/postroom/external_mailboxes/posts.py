@@ -143,7 +143,7 @@ class PostIntake:
         try:
             await receive_mail(resources, self._reader, arrival)
         except TooManyHops:
-            raise BadRequest("The mail has passed too many servers: it loops.") from None
+            raise BadRequest("The email has passed too many servers: it loops.") from None
         log.get().info("mail received", connection=connection.id, size=len(mail.raw), inboxes=len(found))
         await resources.db.write(connections.record_mail, connection.id, resources.now())
 

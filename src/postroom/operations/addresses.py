@@ -146,7 +146,7 @@ def with_others(
     zone = require_own_domain(tx, caller, inbox, field, config)
     accounts.lock(tx, caller.account_id)  # of two requests at the same time the second one sees the first
     if changed.catch_all and (other := inboxes.find_catch_all(tx, zone.name)) and other.id != inbox.id:
-        raise CatchAllTaken(f"Another inbox takes all other mail of {zone.name}. Only one can.", field=field)
+        raise CatchAllTaken(f"Another inbox takes all other email of {zone.name}. Only one can.", field=field)
     inboxes.put(tx, changed)
     address_uses.require_no_person(tx, catch_all.list_taken(tx, changed, zone.name), field, inbox.account_id)
     return changed

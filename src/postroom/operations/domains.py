@@ -188,7 +188,7 @@ def change_domain(
     if body.outbound is not UNSET:
         if domain.id == domains.SERVICE_ID:
             raise BadRequest(
-                "POSTROOM_OUTBOUND sets how mail of the server's own domain is sent.", field="outbound"
+                "POSTROOM_OUTBOUND sets how email of the server's own domain is sent.", field="outbound"
             )
         domain = domains.set_outbound(tx, domain, relay.require_relays(body.outbound))
         record(tx, caller, "domain.changed", domain, now)

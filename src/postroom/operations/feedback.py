@@ -19,7 +19,7 @@ Told = Annotated[
         min_length=1,
         max_length=feedback.MESSAGE_CHARACTERS,
         description="What happened, what was in the way, or what is missing.",
-        examples=["The search finds no mail by the name of a file."],
+        examples=["The search finds no email by the name of a file."],
         extra_json_schema={"pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"},
     ),
 ]

@@ -160,7 +160,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     except DeliveryError as error:
         return error
     except DamagedBlob:  # logged already; it may be restored from a backup
-        return DeliveryError("4.3.0 The mail is damaged on this server.", permanent=False, enhanced="4.3.0")
+        return DeliveryError("4.3.0 The email is damaged on this server.", permanent=False, enhanced="4.3.0")
     except Unavailable as error:
         log.get().seldom("an email was put off", message=job.message.id, reason=error.message)
         return DeliveryError("4.3.0 This server is not ready.", permanent=False, enhanced="4.3.0")
@@ -182,7 +182,7 @@ async def require_unchanged(job: MailJob, raw: bytes) -> None:
     if hold is None or not hold.content_hash:
         return
     if await pools.COMPOSING.run(content_hash, raw, hold.bcc) != hold.content_hash:
-        reason = "5.7.0 The mail was changed after it was approved."
+        reason = "5.7.0 The email was changed after it was approved."
         raise DeliveryError(reason, permanent=True, enhanced="5.7.0")
 
 

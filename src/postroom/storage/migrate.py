@@ -16,7 +16,7 @@ from postroom.storage.write_jobs import WriteSession
 
 FIRST = 100  # lower numbers are of early builds of 1.0.0, with other tables
 EXPORT_FIRST = (
-    "Export its mail with the build that made it (postroom accounts export), start this version on an empty "
+    "Export its email with the build that made it (postroom accounts export), start this version on an empty "
     "database, and import the mail there (postroom import); nothing was changed."
 )
 

@@ -118,7 +118,7 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, report:
         except FileNotFoundError:
             if source.is_named_now(name):
                 raise StorageError(
-                    f"The file {name} is missing, but mail still refers to it. See: postroom verify"
+                    f"The file {name} is missing, but email still refers to it. See: postroom verify"
                 ) from None
             manifest.gone.append(name)
             continue

@@ -57,7 +57,7 @@ def last_word(notice: Notice) -> str:
     """For a user: the subject and the first words of an email that no format matches."""
     words = " ".join(notice.words.split())[:LAST_WORD_LIMIT]
     said = ": ".join(text for text in (notice.subject[:LAST_WORD_LIMIT], words) if text)
-    return said or "The mail came back without a reason."
+    return said or "The email came back without a reason."
 
 
 def is_answer(notice: Notice) -> bool:

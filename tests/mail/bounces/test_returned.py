@@ -27,7 +27,7 @@ def test_what_no_form_fits_is_a_bounce_with_its_own_words() -> None:
 
 def test_a_mail_without_a_word_says_so() -> None:
     [recipient] = read_returned(b"").recipients
-    assert recipient.last_word == "The mail came back without a reason."
+    assert recipient.last_word == "The email came back without a reason."
 
 
 def test_a_reason_counts_even_from_one_who_does_not_look_like_a_mail_system() -> None:

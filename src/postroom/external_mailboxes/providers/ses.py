@@ -46,7 +46,7 @@ def _read_notice(post_id: str, topic: str, notice: dict[str, Any]) -> Posted:
         return Posted(post_id, reports=reports_of(notice), topic=topic)
     if not text_of(notice, "content"):
         raise BrokenPost(
-            "The notice has no mail in it. Add an SNS action, encoded as Base64, to the receipt rule."
+            "The notice has no email in it. Add an SNS action, encoded as Base64, to the receipt rule."
         )
     mail, receipt = _fields(notice, "mail"), _fields(notice, "receipt")
     recipients = texts_of(receipt, "recipients") or texts_of(mail, "destination")
@@ -62,7 +62,7 @@ def _content(notice: dict[str, Any], action: dict[str, Any]) -> bytes:
         return base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError):
         raise BrokenPost(
-            "The mail in the notice is not base64. Choose the encoding Base64 at the SNS action."
+            "The email in the notice is not base64. Choose the encoding Base64 at the SNS action."
         ) from None
 
 

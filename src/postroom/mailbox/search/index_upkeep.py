@@ -82,7 +82,7 @@ def _forget_accounts(tx: Tx, account_ids: Sequence[str]) -> None:
 
 
 def clear(tx: Tx) -> None:
-    """Empties the index; it is then rebuilt, newest mail first."""
+    """Empties the index; it is then rebuilt, newest email first."""
     tx.words.clear()
     for table in ("search_documents", "search_latecomers", "search_newest"):
         tx.run(f"delete from {table}")

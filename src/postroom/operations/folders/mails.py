@@ -144,7 +144,7 @@ def takes_away(folder: str, target: str) -> bool:
 
 def _require_copyable(folder: str, target: str) -> None:
     if target in (SENT, JUNK, DRAFTS, TRASH):
-        raise FolderRefused("CANNOT", "Mail cannot be copied or moved into this folder.")
+        raise FolderRefused("CANNOT", "Email cannot be copied or moved into this folder.")
     if folder == DRAFTS:
         raise FolderRefused("CANNOT", "A draft cannot be copied.")
     if folder == JUNK and target != folder:

@@ -14,7 +14,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 PACE = "pace"
-SLOWED = "4.7.0 {provider} asks for less mail at once: this one waits for its turn."
+SLOWED = "4.7.0 {provider} asks for less email at once: this one waits for its turn."
 WARMING = (
     "4.7.0 {domain} is warming up: {limit} emails to {provider} were sent today,"
     " so this one waits until tomorrow."

@@ -54,7 +54,7 @@ def list_all(
 
 def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
     if not page.data:
-        hint = "all of them: postroom threads list" if is_filtered else "wait for mail: postroom wait"
+        hint = "all of them: postroom threads list" if is_filtered else "wait for email: postroom wait"
         output.note(f"No thread here. See {hint}" if is_filtered else f"No thread here. To {hint}")
         return
     columns = (

@@ -40,5 +40,5 @@ def wait(
     )
     raw, message = context.carry_out(steps, None)
     if message is None:
-        raise PostroomError(f"No mail came within {timeout:g} s.", code="timed_out")
+        raise PostroomError(f"No email came within {timeout:g} s.", code="timed_out")
     context.show_result(raw, message, lambda shown: show_message(context, shown))

@@ -117,7 +117,7 @@ EXAMPLES = {
     "suppressions delete": "gone@example.com",
     "notifications create": "ntfy https://ntfy.sh/your-topic --on held --on paused",
     "notifications delete": "https://ntfy.sh/your-topic",
-    "feedback": "bug 'The search finds no mail by the name of a file'",
+    "feedback": "bug 'The search finds no email by the name of a file'",
     "audit list": "--limit 20",
     "audit export": "audit.jsonl",
     "audit verify": "audit.jsonl",

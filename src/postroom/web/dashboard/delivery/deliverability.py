@@ -83,7 +83,7 @@ async def send_letter(context: PageContext, body: LetterForm) -> Response:
     order = await to_order(body.inbox_id, f"letter-{secrets.token_urlsafe(16)}", wanted)
     sent = await api_send.accept_order(context.call, order)
     message_id = msgspec.json.decode(sent.content, type=SentLetter).id
-    return go(f"{PATH}/letters/{message_id}", "The test mail is on its way.")
+    return go(f"{PATH}/letters/{message_id}", "The test email is on its way.")
 
 
 async def show_letter(context: PageContext, message_id: str) -> Response:

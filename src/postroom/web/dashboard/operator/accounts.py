@@ -97,7 +97,7 @@ async def change_account(context: PageContext, account_id: str, body: PlanForm) 
 
 async def delete_account(context: PageContext, account_id: str, body: DeletionForm) -> Response:
     name = await context.decide(operator.delete_account, account_id, body.typed)
-    return go(PATH, f"{name} is deleted. Its mail is removed within minutes.")
+    return go(PATH, f"{name} is deleted. Its email is removed within minutes.")
 
 
 async def open_account(context: PageContext, account_id: str) -> Response:

@@ -358,11 +358,13 @@ async def trust(context: PageContext, message_id: str, body: TrustForm) -> Respo
     message = await context.read(messages.get, context.call.scope, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
     await context.run(policies.add_policy_rule, query=ScopeFilter(inbox_id=message.inbox_id), body=rule)
-    said = f"Mail from this inbox to {body.address} alone is no longer held. This one still needs a decision."
+    said = (
+        f"Email from this inbox to {body.address} alone is no longer held. This one still needs a decision."
+    )
     return go(on_to(body.back, message_id), said)
 
 
 async def edit(context: PageContext, message_id: str) -> Response:
     """Copies it to a draft. Held mail goes on waiting."""
     draft_id = await copy_as_draft(context, message_id)
-    return go(f"/app/drafts/{draft_id}", "This is your own draft. Reject the held mail once yours is sent.")
+    return go(f"/app/drafts/{draft_id}", "This is your own draft. Reject the held email once yours is sent.")

@@ -66,7 +66,7 @@ async def show_inboxes(context: PageContext, query: OffsetQuery) -> Response:
     )
 
 
-create_inbox = runs(operations.create_inbox, f"{PATH}/{{made.id}}", "{made.address} takes mail now.")
+create_inbox = runs(operations.create_inbox, f"{PATH}/{{made.id}}", "{made.address} takes email now.")
 
 
 async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> Response:
@@ -164,7 +164,7 @@ async def pause(context: PageContext, inbox_id: str) -> Response:
 
 async def resume(context: PageContext, inbox_id: str) -> Response:
     await context.run(holds.delete_pause, query=fields.ScopeFilter(inbox_id))
-    return go(f"{PATH}/{inbox_id}", "Resumed. Mail that nothing else holds is sent now.")
+    return go(f"{PATH}/{inbox_id}", "Resumed. Email that nothing else holds is sent now.")
 
 
 async def hold(context: PageContext, inbox_id: str, body: LegalHoldForm) -> Response:

@@ -52,7 +52,7 @@ async def set_outbound(context: PageContext, pod_id: str, body: OutboundForm) ->
     await context.run(
         pods.change_pod, pod_id=pod_id, body=pods.PodChange(outbound=body.outbound.strip() or None)
     )
-    return go(f"{PATH}/pods/{pod_id}", "Mail of this pod is sent that way from now on.")
+    return go(f"{PATH}/pods/{pod_id}", "Email of this pod is sent that way from now on.")
 
 
 set_rules = saves_rules(pods.change_pod, pods.PodChange, f"{PATH}/pods/{{pod_id}}")

@@ -53,7 +53,7 @@ async def send_again(context: PageContext, body: AgainForm) -> Response:
     try:
         await context.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
-        return go(PATH, f"{body.address} is no longer suppressed. The mail was not sent: {error.message}")
+        return go(PATH, f"{body.address} is no longer suppressed. The email was not sent: {error.message}")
     return go(f"/app/messages/{body.message}", f"{body.address} is no longer suppressed and gets the email.")
 
 
