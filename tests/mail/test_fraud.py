@@ -88,6 +88,38 @@ def test_other_names_and_own_addresses_are_not(from_addr: str) -> None:
     assert "poses_as_colleague" not in sent_by(from_addr)
 
 
+@samples(
+    "from_addr",
+    [
+        "PayPal Service <service@secure-pay.example>",
+        "P\u0430yP\u0430l <x@mail.example>",  # Cyrillic letters
+        "Netfl1x <billing@cheap.example>",
+        "Trust Wallet <no-reply@wallets.example>",
+        "'Micros0ft account team' <a@b.example>",
+        "Banco Bradesco S.A. <aviso@x.example>",
+    ],
+)
+def test_a_well_known_companys_name_with_a_foreign_address_is_told(from_addr: str) -> None:
+    assert "poses_as_company" in names(examine(Subject(from_addr=from_addr, dmarc="pass")))
+
+
+@samples(
+    "from_addr",
+    [
+        "PayPal <service@mail.paypal.com>",
+        "Facebook <notification@facebookmail.com>",
+        "iCloud <noreply@email.apple.com>",
+        "Dana Whitfield via Google Groups <list@lists.example>",
+        "Google via Postmaster <list@lists.example>",
+        "Jeff Bezos <jeff@amazon.example>",
+        "Edekadale Farm <hello@farm.example>",
+        "paypal@shop.example",
+    ],
+)
+def test_companies_themselves_and_other_names_are_not(from_addr: str) -> None:
+    assert "poses_as_company" not in names(examine(Subject(from_addr=from_addr)))
+
+
 def test_a_domain_that_looks_like_ones_own_is_told() -> None:
     assert "resembles_known_sender" in sent_by("Anna <anna@0urs-company.example>")
     assert "forged_known_sender" in sent_by("Anna <anna@ours-company.example>", "fail")

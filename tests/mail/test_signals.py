@@ -22,7 +22,12 @@ from tests.mail.signal_samples import Attack, Sample
 from tests.samples import samples
 
 FLAGGED, HARMLESS = signal_samples.flagged(), signal_samples.harmless()
-IMITATIONS = {"credential_form", "poses_as_colleague", "reply_elsewhere"}  # in test_fraud.py
+IMITATIONS = {
+    "credential_form",
+    "poses_as_colleague",
+    "poses_as_company",
+    "reply_elsewhere",
+}  # in test_fraud.py
 SPOKEN = [language for language in languages() if "signals: forward" in language.sections]
 ATTACKS = signal_samples.attacks()
 CODES = [

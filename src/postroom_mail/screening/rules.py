@@ -72,6 +72,9 @@ SIGNAL_RULES = (
     SignalRule("threatens_account", 2, "Says that an account is or will be blocked, or has to be confirmed."),
     SignalRule("credential_form", 3, "Contains a form that takes a password."),
     SignalRule("poses_as_colleague", 3, "Uses a name of the account's own people with another address."),
+    SignalRule(
+        "poses_as_company", 3, "Uses a well-known company's name with an address that is not the company's."
+    ),
     SignalRule("reply_elsewhere", 3, "Sends answers to an imitation of the sender, or past a forged one."),
     SignalRule("misleading_link", 2, "Shows one domain in the text of a link that leads to another."),
 )

@@ -10,6 +10,7 @@ from msgspec import Struct
 from postroom_mail.authentication.organization import domain_of
 from postroom_mail.languages.folding import TO_LATIN, plain_letters
 from postroom_mail.mime import address
+from postroom_mail.screening import brands
 
 MAX_KNOWN = 300
 SHORTEST_RESEMBLED = 6
@@ -45,11 +46,16 @@ def findings(
 
     `colleagues` are the account's own people, with names, and its own domains.
     """
-    if not (known or colleagues or sender.reply_to) and sender.from_addr.count("@") < 2:
-        return  # nobody to imitate, and no other address is shown
+    is_plain = not (known or colleagues or sender.reply_to) and sender.from_addr.count("@") < 2
+    if is_plain and "<" not in sender.from_addr:
+        return  # nobody to imitate, and no name or other address is shown
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
     domain = domain_of(mailbox.address) if mailbox else None
     if mailbox is None or domain is None:
+        return
+    if brand := brands.imitated(mailbox.name[:MAX_NAME_CHARS], domain):
+        yield "poses_as_company", f"{brand}: {mailbox}"
+    if is_plain:
         return
     people, own_people = list(_people(known)), list(_people(colleagues))
     domains = {person[1] for person in (*people, *own_people)}
