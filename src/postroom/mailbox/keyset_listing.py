@@ -14,7 +14,7 @@ from postroom.mailbox.thread_selects import IS_LISTED
 from postroom.mailbox.thread_work import ANY_WORK
 from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage import pages
-from postroom.storage.database import Tx, all_of
+from postroom.storage.database import Tx, all_of, literal
 
 NOT_JUDGED_YET = "exists (select 1 from examinations where message_id = messages.id)"
 
@@ -52,8 +52,7 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Cur
         conditions.append(f"threads.inbox_id = :inbox_id and {IS_UNREAD}")
         params["seen"] = SEEN
     if wanted.direction is not None:
-        conditions.append("direction = :direction")
-        params["direction"] = wanted.direction
+        conditions.append(f"direction = {literal(wanted.direction)}")
     allowed = ["direction <> 'blocked'"]
     if wanted.with_blocked:
         allowed.append(f"(is_junk = 0 and not {NOT_JUDGED_YET})")

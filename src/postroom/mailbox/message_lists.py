@@ -3,7 +3,7 @@
 from postroom.errors import no_such
 from postroom.mailbox import messages
 from postroom.mailbox.messages import BLOCKED, INBOUND, JUNK, OUTBOUND, TRASH, Slice
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, literal
 
 # What is not judged yet is in no list.
 _BLOCKED_AND_JUDGED = (
@@ -18,11 +18,10 @@ def list_of_inbox(
     tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, including: str | None = None
 ) -> tuple[Slice, int]:
     """Newest first; `including` adds what was blocked, or what is in Junk or in Trash."""
-    filtered = messages.LISTED if direction is None else "direction = :direction and is_trashed = 0"
-    of_list = f"inbox_id = :inbox_id and {filtered}"
+    of_direction = "" if direction is None else f" and direction = {literal(direction)}"
+    of_list = f"inbox_id = :inbox_id and {f'is_trashed = 0{of_direction}' if direction else messages.LISTED}"
     source = f"select {messages.listed_columns(limit)} from messages where {of_list}"
     if including == TRASH:
-        of_direction = "" if direction is None else " and direction = :direction"
         trashed = f"inbox_id = :inbox_id and is_trashed = 1{of_direction}"
         source = _both(of_list, trashed, f"{messages.listed_columns(limit)}, created_at")
     elif including in ASIDE and direction != OUTBOUND:
@@ -32,7 +31,6 @@ def list_of_inbox(
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
-        **({} if direction is None else {"direction": direction}),
         **({"most": limit + offset} if ":most" in source else {}),
     )
     return messages.fitting(tx, rows), _total(tx, inbox_id, direction, including)

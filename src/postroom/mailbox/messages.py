@@ -12,7 +12,7 @@ from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import uid_map
 from postroom.storage import pages
-from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, update
+from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, literal, update
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in place of the direction: it was received, and not let in
@@ -266,12 +266,11 @@ def _row_within(tx: Tx, scope: Scope, message_id: str, columns: str) -> Row:
 
 def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document | None:
     """The newest message of a thread, or the newest of one direction."""
-    filtered = "" if direction is None else " and direction = :direction"
+    filtered = "" if direction is None else f" and direction = {literal(direction)}"
     row = tx.one(
         f"select {documents.COLUMNS} from messages where thread_id = :thread_id{filtered}"
         " order by created_at desc, id desc limit 1",
         thread_id=thread_id,
-        **({} if direction is None else {"direction": direction}),
     )
     return None if row is None else documents.decode(documents.from_row(row))
 

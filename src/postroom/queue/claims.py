@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from postroom.clock import SECOND
 from postroom.queue import deliveries
 from postroom.queue.deliveries import LANE_WIDTH, Delivery
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, literal
 
 PAGE = 256
 # A commit may come late, and the clocks of nodes differ: what came due less than LATE ago is read again, and
@@ -68,9 +68,8 @@ class Claims:
 
     def _take_from(self, tx: Tx, lane: str, room: Room, now: int) -> None:
         waiting = tx.all(
-            "select id, lane from deliveries where state = 'pending' and kind = :kind and lane = :lane"
-            " and due_at <= :now order by due_at, id limit :limit",
-            kind=self._kind,
+            f"select id, lane from deliveries where state = 'pending' and kind = {literal(self._kind)}"
+            " and lane = :lane and due_at <= :now order by due_at, id limit :limit",
             lane=lane,
             now=now,
             limit=LANE_WIDTH + 1,  # as many may run here, and one more shows that others wait
@@ -94,12 +93,11 @@ class Claims:
 
     def _due(self, tx: Tx, now: int) -> Iterator[Row]:
         """Return what is due after the position, page by page."""
-        due_at, delivery_id = self._point
+        (due_at, delivery_id), kind = self._point, literal(self._kind)
         while True:
             page = tx.all(
-                "select id, lane, due_at from deliveries where state = 'pending' and kind = :kind"
+                f"select id, lane, due_at from deliveries where state = 'pending' and kind = {kind}"
                 " and due_at <= :now and (due_at, id) > (:due_at, :id) order by due_at, id limit :page",
-                kind=self._kind,
                 now=now,
                 due_at=due_at,
                 id=delivery_id,

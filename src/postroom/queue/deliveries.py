@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from postroom.accounts.scope import Scope
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_LOCKED, Row, Tx, all_of, item_from_row, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, all_of, item_from_row, literal, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
@@ -128,7 +128,7 @@ def oldest_due_at(tx: Tx, now: int) -> int:
     oldest = now
     for kind in (MAIL, WEBHOOK):
         row = tx.one(
-            "select min(due_at) as due_at from deliveries where state = 'pending' and kind = :kind", kind=kind
+            f"select min(due_at) as due_at from deliveries where state = 'pending' and kind = {literal(kind)}"
         )
         if row is not None and row["due_at"] is not None:
             oldest = min(oldest, int(row["due_at"]))
@@ -223,9 +223,8 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
 
 def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]:
     rows = tx.all(
-        "select * from deliveries where message_id = :id and kind = :kind order by position",
+        f"select * from deliveries where message_id = :id and kind = {literal(kind)} order by position",
         id=message_id,
-        kind=kind,
     )
     return [Delivery.from_row(row) for row in rows]
 

@@ -8,7 +8,7 @@ from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx, item_from_row, one_of
+from postroom.storage.database import Row, Tx, item_from_row, literal, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never scans a table
 HOURS = 24
@@ -104,9 +104,9 @@ def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
     """For each kind how many deliveries wait, counted up to a limit, and since when the first is due."""
     found = {}
     for kind in (MAIL, WEBHOOK, NOTICE):
-        wanted = "deliveries where state = 'pending' and kind = :kind"
-        waiting = pages.count_up_to(tx, COUNTED_AT_MOST, wanted, kind=kind)
-        oldest = tx.one(f"select min(due_at) as due_at from {wanted}", kind=kind)
+        wanted = f"deliveries where state = 'pending' and kind = {literal(kind)}"
+        waiting = pages.count_up_to(tx, COUNTED_AT_MOST, wanted)
+        oldest = tx.one(f"select min(due_at) as due_at from {wanted}")
         due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
         found[kind] = (waiting, due_at)
     return found
