@@ -101,7 +101,7 @@ class Running:
 
 def read_welcome(printed: IO[str]) -> str:
     lines = [printed.readline()]
-    while lines[-1] and not lines[-1].startswith(("A new API key", "    -d ")):
+    while lines[-1] and not lines[-1].startswith(("Create an API key", "    -d ")):
         lines.append(printed.readline())
     return "".join(lines)
 
