@@ -33,7 +33,7 @@ def with_a_flag_for_each_setting(serve: Callable[..., None]) -> Callable[..., No
 
 def help_of(setting: Setting) -> str:
     """Return the meaning without marks and targets of links, then the variable and the default."""
-    meaning = re.sub(r" \[More\]\([^)]+\)\.", "", MEANINGS[setting.name])
+    meaning = re.sub(r" \[More\]\([^ )]+\)\.", "", MEANINGS[setting.name])
     meaning = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", meaning).replace("`", "")
     return f"{meaning} [{setting.name}, default: {setting.default or 'none'}]"
 
