@@ -98,8 +98,11 @@ def running_server(
         try:
             yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp, folder / "server-config")
         finally:
+            left = process.poll()
             process.send_signal(ending)
             process.wait()
+            log = (folder / "server.log").read_text()
+            assert left is None, f"the server had ended with {left}:\n{log[-4000:]}"
 
 
 def plain_environment() -> dict[str, str]:

@@ -105,6 +105,8 @@ class Node:
 
     def _end(self, how: signal.Signals) -> None:
         if self.process is not None:
+            left = self.process.poll()
+            assert left is None, f"node {self.number} had ended with {left}:\n{self.log[-4000:]}"
             self.process.send_signal(how)
             self.process.wait(PATIENCE_SECONDS)
             assert self.process.stdout is not None
