@@ -116,18 +116,26 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
 
 
 async def test_what_the_inbox_wrote_itself_was_sent(server: Server, tmp_path: Path) -> None:
-    inbox_id = await server.new_inbox("one")
+    """Also under an alias, which the export names."""
+    inbox_id, alias = await server.new_inbox("one"), "billing@postroom.localhost"
+    await server.api.post(f"/v1/inboxes/{inbox_id}/aliases", json={"address": alias})
     inbox = await server.resources.db.read(inboxes.find, inbox_id)
     assert inbox is not None
     own = b"From: one@postroom.localhost\nTo: ann@example.com\nMessage-ID: <own@x>\nSubject: mine\n\nhello\n"
     path = tmp_path / "mbox"
-    path.write_bytes(mbox.to_mbox(own, "one@postroom.localhost", server.clock.now() - DAY))
+    both = (own, own.replace(b"one@", b"Billing@").replace(b"own@x", b"alias@x"))
+    path.write_bytes(
+        b"".join(mbox.to_mbox(each, "one@postroom.localhost", server.clock.now() - DAY) for each in both)
+    )
     extractor = ExtractionPool()
-    (mail,) = mbox.list_mbox(path, server.clock.now())
-    assert await bring_in(server, extractor, inbox, [mail]) == 1
+    assert await bring_in(server, extractor, inbox, mbox.list_mbox(path, server.clock.now())) == 2
     await extractor.close()
-    (message,) = await listed(server, f"/v1/inboxes/{inbox_id}/messages?direction=outbound")
-    assert (message["direction"], message["status"], message["auth"]) == ("outbound", "sent", None)
+    for message in await listed(server, f"/v1/inboxes/{inbox_id}/messages"):
+        assert (message["direction"], message["status"], message["auth"]) == ("outbound", "sent", None)
+    account = (await server.resources.db.read(accounts.list_all))[0]
+    await export_account(server.resources, account, tmp_path / "out", list[int]().append)
+    (shown,) = json.loads((tmp_path / "out" / "account.json").read_text())["inboxes"]
+    assert (shown["aliases"], shown["catchAll"], shown["subdomains"]) == ([alias], False, False)
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()["total"] == 0
 
 

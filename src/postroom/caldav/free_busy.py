@@ -50,7 +50,8 @@ def ask(tx: Tx, request: DavRequest, now: int) -> bytes:
     steps = StepBudget()
     answered = []
     for written in people:
-        inbox = inboxes.find_by_address(tx, mailbox_of(written.removeprefix("mailto:")))
+        asked = mailbox_of(written.removeprefix("mailto:"))
+        inbox = inboxes.find_by_address(tx, asked)
         known = inbox is not None and inboxes.is_within(inbox, request.caller.scope)
         recipient = element(c("recipient"), element(d("href"), text(written)))
         if inbox is None or not known:
@@ -58,7 +59,7 @@ def ask(tx: Tx, request: DavRequest, now: int) -> bytes:
             answered.append(element(c("response"), recipient + status))
             continue
         taken = free_time.list_taken(tx, inbox.id, time.since, time.until, steps)
-        said = (calendar_lines.text("UID", uid), f"ATTENDEE:mailto:{inbox.address}")
+        said = (calendar_lines.text("UID", uid), f"ATTENDEE:mailto:{asked}")
         busy = write(free_time.busy_times(taken), time, now, *said, method="REPLY")
         status = element(c("request-status"), "2.0;Success")
         data = element(c("calendar-data"), text(busy.decode()))

@@ -97,7 +97,9 @@ def of_home(reader: PropertyReader) -> Values:
         c("calendar-user-type"): lambda: "INDIVIDUAL",
         c("schedule-inbox-URL"): lambda: href(f"{home}{places.RECEIVED}/"),
         c("schedule-outbox-URL"): lambda: href(f"{home}{places.SENT}/"),
-        cs("email-address-set"): lambda: element(cs("email-address"), text(inbox.address)),
+        cs("email-address-set"): lambda: "".join(
+            element(cs("email-address"), text(each)) for each in inbox.own_addresses
+        ),
     }
 
 

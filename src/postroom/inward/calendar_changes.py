@@ -196,8 +196,8 @@ def invite(tx: Tx, arrived: ArrivedChange, now: int) -> None:
 
 def own_status(arrived: ArrivedChange) -> str:
     """What the organizer already knows as this inbox's answer."""
-    own = arrived.inbox.address
-    found = (each for each in arrived.series.part.attendees if mailbox_of(each.address) == own)
+    own = arrived.inbox.mailboxes
+    found = (each for each in arrived.series.part.attendees if mailbox_of(each.address) in own)
     status = next((each.participation_status for each in found), "")
     return status if status in ("accepted", "declined", "tentative") else NEEDS_ACTION
 

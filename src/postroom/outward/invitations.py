@@ -80,6 +80,7 @@ async def to_answer(
     invited = await pools.READING.run(find_invitation, raw)
     organizer = require_answerable(message, invited)
     assert invited is not None
+    attendee = attendee_of(invited, inbox)
     return Order(
         inbox_id=inbox.id,
         idempotency_key=key,
@@ -88,7 +89,8 @@ async def to_answer(
         subject=subject_of(status, invited),
         body=comment or f"{SAID[status]}: {invited.summary}".rstrip(": "),
         thread_id=message.thread_id,
-        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox), comment),
+        calendar=CalendarAnswer(invited, status.upper(), attendee, comment),
+        from_address=sender_for(attendee, inbox),
     )
 
 
@@ -105,6 +107,7 @@ def to_answer_of_series(
     invited = invitation_answer.find_invitation(asked.content)
     organizer = require_organizer(invited)
     assert invited is not None
+    attendee = attendee_of(invited, inbox)
     return Order(
         inbox_id=inbox.id,
         idempotency_key=key,
@@ -113,7 +116,8 @@ def to_answer_of_series(
         subject=subject_of(status, invited),
         body=f"{SAID[status]}: {invited.summary}".rstrip(": "),
         thread_id=event.thread_id,
-        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox), only=only),
+        calendar=CalendarAnswer(invited, status.upper(), attendee, only=only),
+        from_address=sender_for(attendee, inbox),
     )
 
 
@@ -143,8 +147,15 @@ def require_organizer(invited: Invited | None) -> Address:
 
 def attendee_of(invited: Invited, inbox: Inbox) -> str:
     """The inbox's address as the organizer wrote it, perhaps tagged; its own if invited by a list."""
-    own = (each for each in invited.attendees if mailbox_of(each) in inbox.own_addresses)
-    return next(own, inbox.address)
+    own = (each for each in invited.attendees if mailbox_of(each) in inbox.mailboxes)
+    return next(own, inbox.sender)
+
+
+def sender_for(attendee: str, inbox: Inbox) -> str | None:
+    """Return the address here that answers as this attendee: organizers believe nobody else's answer."""
+    mailbox = mailbox_of(attendee)
+    usable = inbox.own_addresses[1:] if inbox.connection_id else inbox.own_addresses
+    return mailbox if mailbox in usable else None
 
 
 def subject_of(status: str, invited: Invited) -> str:

@@ -202,7 +202,7 @@ def record_answer(
         now,
         actor=actor,
         span=span_of(event, calendar, only),
-        attendee=inbox.address,
+        attendee=mailbox_of(answer.attendee),
         response=response,
     )
 

@@ -71,6 +71,9 @@ def _show_inbox(inbox: Inbox) -> dict[str, Any]:
     return {
         "id": inbox.id,
         "address": inbox.address,
+        "aliases": list(inbox.own_addresses[1:]),
+        "catchAll": bool(inbox.catch_all),
+        "subdomains": bool(inbox.subdomains),
         "displayName": inbox.display_name,
         "metadata": inboxes.decode_metadata(inbox.metadata),
         "retentionDays": inbox.retention_days,

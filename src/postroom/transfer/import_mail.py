@@ -46,6 +46,7 @@ from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx, one_of
 from postroom.transfer.sources import OldMail
 from postroom_mail.files.extraction import Extraction
+from postroom_mail.mime.address import mailbox_of
 from postroom_mail.mime.parse import parse_mail
 
 T = TypeVar("T")
@@ -291,7 +292,7 @@ def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[StoredC
     copies = deposit.store(tx, part, owners, NONE_WAITS)
     threads.mark_all_read(tx, inbox.id, [_place(copy).thread.id for copy in copies])
     for copy in copies:
-        if copy.read.mail.from_address == inbox.address:
+        if mailbox_of(copy.read.mail.from_address) in inbox.mailboxes:
             _mark_as_sent(tx, inbox, copy.document)
     indexing.enqueue_all(tx, [copy.document.id for copy in copies])
     return copies

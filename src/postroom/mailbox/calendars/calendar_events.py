@@ -247,12 +247,13 @@ def list_reserved(tx: Tx, event_id: str) -> list[str]:
 
 def find_reserved(tx: Tx, event_id: str, address: str) -> str | None:
     row = tx.one(
-        "select inboxes.id from inboxes join calendar_spans on calendar_spans.inbox_id = inboxes.id"
-        " where inboxes.address = :address and calendar_spans.event_id = :id limit 1",
+        "select inbox_id from calendar_spans where event_id = :id and inbox_id in"
+        " (select id from inboxes where address = :address"
+        " union all select inbox_id from aliases where address = :address) limit 1",
         address=address,
         id=event_id,
     )
-    return None if row is None else str(row["id"])
+    return None if row is None else str(row["inbox_id"])
 
 
 def list_settled(tx: Tx, limit: int) -> list[CalendarEvent]:

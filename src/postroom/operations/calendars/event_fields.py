@@ -1,6 +1,7 @@
 """The fields of a calendar event in a request, read into a series."""
 
 import re
+from collections.abc import Collection
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from postroom import limits
 from postroom.errors import BadRequest
 from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.operations.calendars.calendars import ZoneName, require_zone
-from postroom_mail.mime.address import Address, validate
+from postroom_mail.mime.address import Address, mailbox_of, validate
 from postroom_mail.reading.calendar import Attendee
 from postroom_mail.reading.content_lines import writable
 from postroom_mail.reading.recurrence import read_rule
@@ -221,9 +222,10 @@ def read_attendees(given: list[NewAttendee]) -> tuple[Attendee, ...]:
     return tuple(found.values())
 
 
-def recipients_of(part: EventPart, own: str) -> tuple[Address, ...]:
+def recipients_of(part: EventPart, own: Collection[str]) -> tuple[Address, ...]:
+    """Return the attendees who are told; `own` are the addresses of the inbox, in lower case."""
     return tuple(
-        Address(each.name, each.address) for each in part.attendees if each.address.lower() != own.lower()
+        Address(each.name, each.address) for each in part.attendees if mailbox_of(each.address) not in own
     )
 
 

@@ -170,7 +170,7 @@ def organized(series: Series, target: EventTarget) -> Series:
     answers = {} if known is None else {each.address.lower(): each for each in known.part.attendees}
 
     def organize(part: EventPart) -> EventPart:
-        invited = bool(recipients_of(part, target.inbox.address))
+        invited = bool(recipients_of(part, target.inbox.own_addresses))
         attendees = tuple(
             answered(each, answers.get(each.address.lower()), target) for each in part.attendees
         )
@@ -183,7 +183,7 @@ def organized(series: Series, target: EventTarget) -> Series:
 
 def answered(given: Attendee, known: Attendee | None, target: EventTarget) -> Attendee:
     """Return the attendee with the answer stored here: a client does not answer for others."""
-    if given.address.lower() in target.inbox.own_addresses:
+    if mailbox_of(given.address) in target.inbox.own_addresses:
         return given
     status = NEEDS_ACTION if known is None else known.participation_status
     return replace_status(given, status)
@@ -352,7 +352,7 @@ def add_invited(
     calendar = inbox_calendars.get(tx, asker.caller.scope, target.calendar.id)
     now, stored = asker.resources.now(), file.stored
     take_file_name(tx, calendar, "", file.series.uid, stored, now)
-    response = response or imported.own_response(file.series, target.inbox.address)
+    response = response or imported.own_response(file.series, target.inbox.mailboxes)
     event = replace(
         calendar_events.new(calendar, file.series, now),
         own_response=response,

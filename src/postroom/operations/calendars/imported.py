@@ -1,6 +1,6 @@
 """Events from a calendar file: imported once, or followed in a feed. They invite nobody."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Annotated
 
@@ -109,36 +109,34 @@ def put_some(
     inbox = inboxes.get(tx, scope, calendar.inbox_id)
     done, log = Imported(), ImportLog(asked.left, asked.actor)  # a transaction may run again
     for series in found:
-        done = done.plus(put_one(tx, calendar, inbox.address, series, log, now))
+        done = done.plus(put_one(tx, calendar, inbox.mailboxes, series, log, now))
     return done, log.left
 
 
 def put_one(
-    tx: Tx, calendar: InboxCalendar, address: str, series: Series, log: ImportLog, now: int
+    tx: Tx, calendar: InboxCalendar, own: Collection[str], series: Series, log: ImportLog, now: int
 ) -> Imported:
     """Store one event. Events made by email or by this server stay as they are: a file proves nothing."""
     known = calendar_events.find_of_calendar(tx, calendar.id, series.uid)
     if known is not None and (known.message_id is not None or known.series == series):
         return Imported(unchanged=1)
     event = known or calendar_events.new(calendar, series, now)
-    event = replace(
-        event, series=series, status=series.part.status, own_response=own_response(series, address)
-    )
+    event = replace(event, series=series, status=series.part.status, own_response=own_response(series, own))
     event = calendar_events.put(tx, calendar, event, (), now, known is None)
     kind = kinds.CALENDAR_CREATED if known is None else kinds.CALENDAR_CHANGED
     log.tell(tx, kind, calendar, event, now)
     return Imported(created=1) if known is None else Imported(changed=1)
 
 
-def own_response(series: Series, address: str) -> str | None:
+def own_response(series: Series, mailboxes: Collection[str]) -> str | None:
     """Return the inbox's answer, or None for an event without attendees or organized by this inbox."""
     named = parse_list(series.part.organizer)
     organizer = mailbox_of(named[0].address) if named else ""
     if not series.part.attendees and not organizer:
         return None
-    if organizer == address:
+    if organizer in mailboxes:
         return None
-    own = next((each for each in series.part.attendees if mailbox_of(each.address) == address), None)
+    own = next((each for each in series.part.attendees if mailbox_of(each.address) in mailboxes), None)
     known = ("accepted", "declined", "tentative", "needs-action")
     return own.participation_status if own is not None and own.participation_status in known else "accepted"
 

@@ -101,7 +101,7 @@ def with_mail(change: EventChange, mail: EventMail, inbox: Inbox, request: Chang
 
 
 def told(part: EventPart, inbox: Inbox, request: ChangeRequest) -> tuple[Address, ...]:
-    others = recipients_of(part, inbox.address)
+    others = recipients_of(part, inbox.own_addresses)
     return tuple(each for each in others if each.address.lower() not in request.untold)
 
 
@@ -111,7 +111,7 @@ def uninvited(
     """Return the cancellation to attendees whom a change removes (RFC 5546, section 3.2.2.6)."""
     only = "" if change.mail is None else change.mail.only
     now = part_of(change.series, only)
-    left = {inbox.address, *(each.address.lower() for each in now.attendees)}
+    left = {*inbox.own_addresses, *(each.address.lower() for each in now.attendees)}
     known = part_of(before, only).attendees
     removed = tuple(each for each in known if each.address.lower() not in left)
     if not removed or change.is_off:
