@@ -101,8 +101,8 @@ def running_server(
             left = process.poll()
             process.send_signal(ending)
             process.wait()
-            log = (folder / "server.log").read_text()
-            assert left is None, f"the server had ended with {left}:\n{log[-4000:]}"
+            written = (folder / "server.log").read_text()
+            assert left is None, f"the server had ended with {left}:\n{written[-4000:]}"
 
 
 def plain_environment() -> dict[str, str]:
