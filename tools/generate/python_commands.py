@@ -18,6 +18,7 @@ KINDS = {
     "day": "day",
     "map": "pairs",
 }
+OBJECTS = ("InvitationBody", "JunkRules", "Disclosure")  # given in JSON
 
 
 def operations(description: Description) -> str:
@@ -92,7 +93,7 @@ def _kind(each: Field) -> str:
         return "files"
     if is_addresses(each.kind):
         return "addresses"
-    if each.kind.shape == "InvitationBody" or _is_free(each):
+    if each.kind.shape in OBJECTS or _is_free(each):
         return "object"
     if each.kind.name == "list" and each.kind.parts[0].shape == "FollowUpStep":
         return "objects"

@@ -2268,6 +2268,7 @@ class BlockingMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account, of a pod or of an inbox; its token is shown only now.
 
@@ -2283,6 +2284,7 @@ class BlockingMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
             )
         )
 
@@ -4534,6 +4536,7 @@ class AwaitedMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account, of a pod or of an inbox; its token is shown only now.
 
@@ -4549,6 +4552,7 @@ class AwaitedMethods(Protocol):
                 expires_at=expires_at,
                 approval=approval,
                 limits=limits,
+                origin_guard=origin_guard,
             )
         )
 

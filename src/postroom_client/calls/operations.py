@@ -30,11 +30,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "switch",
             help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
+        Parameter("junk", "object", help="How junk is recognized, and what is done with it.", clears=True),
         Parameter(
             "origin_guard",
             "choice",
             help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
             choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
+            "disclosure",
+            "object",
+            help="The line or header that says that an agent wrote the email.",
             clears=True,
         ),
         Parameter(
@@ -113,11 +120,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "switch",
             help="Receives email to its name at every subdomain of the domain; with a catch-all, to every name.",
         ),
+        Parameter("junk", "object", help="How junk is recognized, and what is done with it.", clears=True),
         Parameter(
             "origin_guard",
             "choice",
             help="What happens to a send that carries a value of a received email to other people. The strictest of account, pod, inbox and key counts; by default `hold` for OAuth, else `mark`.",
             choices=("hold", "mark", "off", "refuse"),
+            clears=True,
+        ),
+        Parameter(
+            "disclosure",
+            "object",
+            help="The line or header that says that an agent wrote the email.",
             clears=True,
         ),
         Parameter(
@@ -201,6 +215,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=3650,
             clears=True,
         ),
+        Parameter("junk", "object", help="How junk is recognized, and what is done with it.", clears=True),
         Parameter(
             "erasure_approval", "switch", help="true: a second person confirms each erasure of a contact."
         ),
@@ -215,6 +230,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "trusted_values",
             "texts",
             help="Domains, addresses, account and telephone numbers that any send may carry.",
+            clears=True,
+        ),
+        Parameter(
+            "disclosure",
+            "object",
+            help="The line or header that says that an agent wrote the email.",
             clears=True,
         ),
     ),
@@ -274,6 +295,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
+        Parameter("junk", "object", help="How junk is recognized, and what is done with it.", clears=True),
         Parameter(
             "origin_guard",
             "choice",
@@ -285,6 +307,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "trusted_values",
             "texts",
             help="Domains, addresses, account and telephone numbers that any send may carry.",
+            clears=True,
+        ),
+        Parameter(
+            "disclosure",
+            "object",
+            help="The line or header that says that an agent wrote the email.",
             clears=True,
         ),
         Parameter(
@@ -315,6 +343,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Relays for its email, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
+        Parameter("junk", "object", help="How junk is recognized, and what is done with it.", clears=True),
         Parameter(
             "origin_guard",
             "choice",
@@ -326,6 +355,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "trusted_values",
             "texts",
             help="Domains, addresses, account and telephone numbers that any send may carry.",
+            clears=True,
+        ),
+        Parameter(
+            "disclosure",
+            "object",
+            help="The line or header that says that an agent wrote the email.",
             clears=True,
         ),
     ),

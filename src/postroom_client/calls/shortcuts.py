@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -41,6 +41,7 @@ def create_key(
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    origin_guard: Literal["hold", "mark", "off", "refuse"] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key of the account, of a pod or of an inbox; its token is shown only now.
 
@@ -54,6 +55,7 @@ def create_key(
         expires_at=expires_at,
         approval=approval,
         limits=limits,
+        origin_guard=origin_guard,
         pod_id=pod_id,
         inbox_id=inbox_id,
     )

@@ -26,6 +26,7 @@ GROUPS = {
         "budgets": "Sending limits of an inbox or a key, within the server's.",
         "policies": "Allowed and blocked addresses of the account, a pod or an inbox.",
         "rules": "Rules for incoming email.",
+        "settings": "Settings of the account.",
         "pods": "Tenants of the account, each with its own inboxes, domains and keys.",
         "keys": "Keys of the account and of its pods.",
         "users": "People of the account, and their roles.",

@@ -24,6 +24,8 @@ RECEIVED = re.compile(r"(msg_[0-9a-f]{32})/(.+)")
 JSON_SHOWN = 60  # characters of what cannot be read
 JSON_EXAMPLES = {
     "calendar": '{"summary": "Review", "start": "2026-11-20T15:00:00Z", "end": "2026-11-20T16:00:00Z"}',
+    "disclosure": '{"text": "Written by an AI agent.", "header": true}',
+    "junk": '{"action": "folder", "threshold": 0.9}',
     "follow_ups": '[{"afterDays": 3, "body": "Any news?"}]',
 }
 INBOX = "The inbox: id, address or name."
@@ -163,6 +165,8 @@ def _read(parameter: Parameter, value: Any) -> Any:
     if parameter.kind == "files":
         return [read_file(each) for each in value]
     if parameter.kind in ("object", "objects"):
+        if value == "" and parameter.clears:
+            return value
         return read_object(parameter.name, value, list if parameter.kind == "objects" else dict)
     if parameter.kind == "day":
         return value.date() if isinstance(value, datetime) else value

@@ -31,18 +31,24 @@ def get(
         typer.Option("--output", "-o", help="Where to write it; - is stdout; its own name by default."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    infected: Annotated[
+        bool, typer.Option("--infected", help="Even if it is infected (needs manage).")
+    ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="A small preview image instead.")] = False,
 ) -> None:
     """Download an attachment."""
     from postroom_client.calls import calls
 
-    ask = calls.get_attachment_preview if preview else calls.get_attachment
+    if preview:
+        asked = calls.get_attachment_preview(message_id, filename)
+    else:
+        asked = calls.get_attachment(message_id, filename, infected_yes=infected)
     filename_here = f"{filename}.png" if preview else filename
     place = None if to == "-" else target(to, filename_here)
     if place is not None and place.exists() and not force:
         raise typer.BadParameter(f"{place} already exists: pass --force or --output")
     with output.progress(filename) as on_progress:
-        content, _ = context.carry_out(ask(message_id, filename), on_progress)
+        content, _ = context.carry_out(asked, on_progress)
     if place is None:
         sys.stdout.buffer.write(content)
         return

@@ -12,11 +12,21 @@ from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 
 if TYPE_CHECKING:
-    from postroom_client.results import Message
+    from postroom_client.results import Message, ReceiptDecision, ReceiptDelivery
 
 app = GROUPS["messages"]
 
 MessageArgument = Annotated[str, typer.Argument(help="Id of the message, msg_…", show_default=False)]
+
+RECEIPT: output.Columns = (
+    "message message.id",
+    "status message.status",
+    "content content.content_hash",
+    ("decisions", lambda receipt: ", ".join(f"{each.action} by {_who(each)}" for each in receipt.decisions)),
+    ("deliveries", lambda receipt: ", ".join(_delivered(each) for each in receipt.deliveries)),
+    "issued issued_at",
+    "key key_id",
+)
 
 
 @command(app, "raw")
@@ -98,6 +108,14 @@ def _appointment(message: "Message") -> str:
 def _checks(message: "Message") -> str:
     auth = message.auth
     return "" if auth is None else f"spf {auth.spf}, dkim {auth.dkim}, dmarc {auth.dmarc}"
+
+
+def _who(decision: "ReceiptDecision") -> str:
+    return f"{decision.actor.name or decision.actor.id} ({decision.method})"
+
+
+def _delivered(delivery: "ReceiptDelivery") -> str:
+    return f"{delivery.recipient}: {delivery.state} {delivery.reply}".rstrip()
 
 
 def direction(message: "Message") -> str:

@@ -1,6 +1,6 @@
 """postroom search."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -28,6 +28,9 @@ def search(
     ],
     inbox_id: Annotated[str | None, typer.Option("--inbox-id", help="Only in this inbox.")] = None,
     pod_id: Annotated[str | None, typer.Option("--pod-id", help="Only in this pod.")] = None,
+    include: Annotated[
+        Literal["junk", "trash"] | None, typer.Option(help="Also find what is in Junk or in the trash.")
+    ] = None,
     limit: Limit = 20,
     cursor: Annotated[str | None, typer.Option(help="Continue after a page.")] = None,
     open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
@@ -37,7 +40,12 @@ def search(
     from postroom_client.errors import PostroomError
 
     asked = calls.search_page(
-        " ".join(q), inbox_id=inbox_id, pod_id=pod_id, limit=1 if open_first else limit, cursor=cursor
+        " ".join(q),
+        inbox_id=inbox_id,
+        pod_id=pod_id,
+        limit=1 if open_first else limit,
+        cursor=cursor,
+        include=include,
     )
     if not open_first:
         context.show(asked, _show_page)

@@ -11,6 +11,18 @@ OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
 NEW_KEY = OPERATIONS["create_account_key"]
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
 POD = ("id", "client_id", "name")
+ACCOUNT = (
+    "id",
+    "name",
+    "plan",
+    "retention_days",
+    "origin_guard",
+    "trusted_values",
+    "junk junk.action",
+    "disclosure disclosure.text",
+    "erasure_approval",
+    "stored stored_bytes",
+)
 USER = ("id", "email", "name", "role", "pods pod_ids", "state", "invitation invitation_url")
 
 SENDING_RULES = (
@@ -34,6 +46,13 @@ SENDING_RULES = (
             "failed failed.count",
             "agenda agenda.count",
         ),
+    ),
+    Plain(
+        "rules update",
+        "update_rule",
+        "Change the name or the query of a rule, and whether it is the last one to act.",
+        show=rules.show,
+        options=("name", "query", "stop"),
     ),
     Plain("rules get", "get_rule", "Show a rule.", show=rules.show),
     Plain(
@@ -137,6 +156,13 @@ SENDING_RULES = (
 )
 
 TENANTS = (
+    Plain("settings get", "get_account", "Show the settings of the account.", fields=ACCOUNT),
+    Plain(
+        "settings update",
+        "update_account",
+        "Change the account: origin guard, disclosure, junk, retention.",
+        fields=ACCOUNT,
+    ),
     Plain("pods create", "create_pod", "Create a pod.", fields=POD),
     Plain(
         "pods list",

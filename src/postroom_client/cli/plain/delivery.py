@@ -4,7 +4,10 @@ from postroom_client.cli.accounts import shown
 from postroom_client.cli.plain.rows import Plain
 
 CONNECTION_OPTIONS = tuple(
-    "provider inbox_id pod_id signing_key host port username password address folder since after".split()
+    (
+        "provider inbox_id pod_id signing_key host port username password address folder since after"
+        " plus_addresses api_url"
+    ).split()
 )
 CONNECTION = (
     "id",
@@ -189,7 +192,7 @@ OUTSIDE = (
         "update_connection",
         "Change the keys of a connection, or what happens to email there.",
         fields=CONNECTION,
-        options=("signing_key", "password", "folder", "after"),
+        options=("signing_key", "password", "folder", "after", "plus_addresses", "api_url"),
     ),
     Plain(
         "connections test",

@@ -305,6 +305,12 @@ MAILBOX = (
         "Redirect an email unchanged, still from its author.",
         show=show_sent,
     ),
+    Plain(
+        "messages receipt",
+        "get_receipt",
+        "Show what left, who decided and what the servers answered; --json is signed.",
+        fields=messages.RECEIPT,
+    ),
     Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),
     Plain(
         "messages cancel",

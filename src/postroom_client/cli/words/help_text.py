@@ -11,7 +11,8 @@ SECTIONS: dict[str, list[str]] = {
     "Mail": "send reply wait listen search inboxes threads messages junk attachments contacts jobs".split()
     + "drafts templates rules briefing agenda calendars calendar-events".split(),
     "Approval and limits": "approvals pause resume policies budgets suppressions audit usage".split(),
-    "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
+    "Account": "settings keys pods users domains connections connect webhook webhooks".split()
+    + "notifications feedback".split(),
     "Agents": "mcp bridge simulate record".split(),
     "This computer": "login logout profiles open status doctor".split(),
     "Server": "serve setup certificates migrate login-link accounts".split()
