@@ -195,6 +195,13 @@ def test_a_dns_that_does_not_answer_is_a_temporary_error(dead: str) -> None:
     assert evaluate("sender.test", [spf("sender.test")], timed(zone)) == DmarcVerdict("temperror")
 
 
+def test_a_pass_needs_not_know_whether_the_name_exists() -> None:
+    zone = zone_of(sender__test="v=DMARC1; p=none; np=reject")
+    zone.dead = {"a.sender.test"}
+    assert dmarc("a.sender.test", zone, spf("sender.test")) == "pass"
+    assert dmarc("a.sender.test", zone, spf("other.test")) == "temperror"
+
+
 def test_an_aligned_identifier_of_unknown_worth_is_a_temporary_error() -> None:
     zone = zone_of(sender__test="v=DMARC1; p=reject")
     assert dmarc("sender.test", zone, spf("sender.test", "temperror"), dkim("other.test")) == "temperror"

@@ -16,7 +16,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import INBOUND, RECEIVED, SENT
 from postroom.mailbox.thread_digests import plain_name
 from postroom.storage import pages
-from postroom.storage.database import Tx, delete, field_names
+from postroom.storage.database import Tx, all_of, delete, field_names
 from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_list
 
 RECIPIENTS = 50
@@ -55,7 +55,7 @@ class Letter(Struct, frozen=True):
 
 def count_all(tx: Tx, letters: Iterable[Letter]) -> None:
     """Add emails to the contacts that they came from or went to."""
-    found = [(letter, each) for letter in letters for each in exchanges(letter)]
+    found = _without_own(tx, [(letter, each) for letter in letters for each in exchanges(letter)])
     if not found:
         return
     threads = {(letter.document.thread_id, each.address): each.inbox_id for letter, each in found}
@@ -67,6 +67,21 @@ def count_all(tx: Tx, letters: Iterable[Letter]) -> None:
         whole[key] = _join(whole.get(key), replace(each, threads=int(is_new)))
     _add(tx, [whole[key] for key in sorted(whole)])
     _add_words(tx, [each for each in whole.values() if each.threads])
+
+
+def _without_own(tx: Tx, found: list[tuple[Letter, Exchange]]) -> list[tuple[Letter, Exchange]]:
+    """Leave out aliases of the inbox itself. Only an address at its own domain costs a look."""
+    near = {mailbox_of(each.address) for letter, each in found if _is_near(letter, each)}
+    if not near:
+        return found
+    rows = all_of(tx, "select inbox_id, address from aliases where :wanted", "address", sorted(near))
+    own = {(row["inbox_id"], row["address"]) for row in rows}
+    return [pair for pair in found if (pair[1].inbox_id, mailbox_of(pair[1].address)) not in own]
+
+
+def _is_near(letter: Letter, exchange: Exchange) -> bool:
+    own = mailbox_of(letter.document.to_addr)
+    return exchange.address.rpartition("@")[2] == own.rpartition("@")[2]
 
 
 def exchanges(letter: Letter) -> list[Exchange]:

@@ -34,7 +34,6 @@ def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: Time
         record = _record_that_applies(author_domain, records)
         if record is None:
             return DmarcVerdict("none")
-        policy = _policy(author_domain, record, lookup)
     except DnsTemporary:
         return DmarcVerdict("temperror")
     author_organization = organization(author_domain, records)
@@ -46,6 +45,10 @@ def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: Time
     aligned = frozenset(identifier.mode_tag for verdict, identifier in verdicts if verdict == "pass")
     is_unsure = any(verdict == "temperror" for verdict, _ in verdicts)
     word = "pass" if aligned else "temperror" if is_unsure else "fail"
+    try:
+        policy = _policy(author_domain, record, lookup)
+    except DnsTemporary:  # which policy it is matters only to what does not pass
+        return DmarcVerdict("pass", None, record, aligned) if aligned else DmarcVerdict("temperror")
     return DmarcVerdict(word, policy, record, aligned)
 
 

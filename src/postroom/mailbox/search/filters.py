@@ -33,7 +33,8 @@ CONDITIONS: dict[str | int, str] = {
     "assignee": "exists (select 1 from threads where threads.id = messages.thread_id"
     " and coalesce(threads.assignee_id, '') = :value)",
     "in": "inboxes.address = :value or"
-    " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@'",
+    " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@' or"
+    " exists (select 1 from aliases where aliases.inbox_id = inboxes.id and aliases.address = :value)",
     "has": "messages.has_attachments = 1",
     "unread": "exists (select 1 from threads where threads.id = messages.thread_id and is_read = 0)",
     "sent": "messages.direction = 'outbound'",
@@ -109,10 +110,11 @@ def _terms(tx: Tx, scope: Scope, filter_: Condition, service_domain: str) -> lis
 
 
 def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[str]:
-    """Inboxes in scope with this address, or with this name at any domain of the account."""
+    """Inboxes in scope with this address or alias, or with this name at any domain of the account."""
     mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
     rows = tx.all(
-        "select * from inboxes where address = :mailbox or address in"
+        "select * from inboxes where address = :mailbox"
+        " or id = (select inbox_id from aliases where address = :mailbox) or address in"
         " (select cast(:name as text) || '@' || name from domains"
         " where account_id = :account_id and verified_at is not null)",
         mailbox=mailbox,
