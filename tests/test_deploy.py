@@ -166,6 +166,8 @@ def test_kubernetes_drains_probes_and_keeps_nodes() -> None:
     pod = deployment["template"]["spec"]
     (container,) = pod["containers"]
     node = load_settings(found["ConfigMap", "postroom"]["data"])
+    host = config.load(settings_of(Host("mail.example.com", "ops@example.net", "/data")))
+    assert (node.junk, node.dmarc) == (host.junk, host.dmarc)
     assert pod["terminationGracePeriodSeconds"] > node.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
     probe = container["readinessProbe"]
     assert node.drain_seconds > probe["periodSeconds"] * probe["failureThreshold"]

@@ -40,6 +40,8 @@ async def test_unknown_networks_come_twice_and_whoever_authenticates_comes_once(
         assert (await hand_over(port, note(2), HERE)).startswith("250 ")
         assert (await hand_over(port, note(4), HERE, sender="other@sender.test")).startswith("250 ")
         assert await hand_over(port, note(5), HERE, peer_ip="9.9.9.9") == AGAIN
+        with_report = (HERE, "dmarc@postroom.localhost")
+        assert await hand_over(port, note(6), *with_report, peer_ip="9.9.9.9") == AGAIN
         await came(server, 4)
         assert len(await messages_of(server, inbox_id)) == 4
 

@@ -60,6 +60,9 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
         inbox_id = await server.new_inbox("hello")
         answer = await hand_over(server.smtp_port, forged("bank.test"), HERE)
         assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
+        for other in ("noreply", "dmarc"):  # that have no inbox, and refuse nothing by themselves
+            both = (HERE, f"{other}@postroom.localhost")
+            assert (await hand_over(server.smtp_port, forged("bank.test"), *both)).startswith("550 5.7.26 ")
         kept = [
             (forged("shop.test", 1), "alice@sender.test", PEER, "quarantine", None),
             (forged("trial.test", 2), "alice@sender.test", PEER, "quarantine", "policy_test_mode"),
@@ -156,7 +159,9 @@ async def test_junk_is_refused_only_if_all_its_inboxes_refuse_it_and_content_alo
         junk = {"action": "reject", "threshold": 0.9, "rejectThreshold": 0.95}
         await server.api.patch(f"/v1/inboxes/{hello}", json={"junk": junk})
         there = "other@postroom.localhost"
-        assert await hand_over(server.smtp_port, offer(1), HERE) == "550 5.7.1 Refused as junk"
+        for others in ((), ("noreply@postroom.localhost",)):
+            answer = await hand_over(server.smtp_port, offer(1), HERE, *others)
+            assert answer == "550 5.7.1 Refused as junk"
         assert await messages_of(server, hello, include="junk") == []
 
         assert (await hand_over(server.smtp_port, offer(2), HERE, there)).startswith("250 ")

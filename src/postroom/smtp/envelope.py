@@ -33,8 +33,8 @@ class Envelope(Struct, frozen=True):
 
     @property
     def may_be_refused(self) -> bool:
-        """Whether all recipients may refuse it: one answer goes for all of them."""
-        return all(each.may_refuse for each in self.recipients)
+        """Whether a recipient may refuse it. One answer goes for all, so no further recipient prevents it."""
+        return any(each.may_refuse for each in self.recipients)
 
     @property
     def size_bytes(self) -> int:
