@@ -331,7 +331,32 @@ async def test_behind_a_burst_mails_are_handed_over_together(
 
 
 def test_a_long_queue_is_deposited_in_large_batches() -> None:
-    assert list(map(depositing.batch_size, (1, 100, 499, 500, 2_000))) == [1, 100, 100, 500, 500]
+    assert list(map(depositing.batch_size, (1, 100, 249, 250, 500, 2_000))) == [1, 100, 100, 250, 500, 500]
+
+
+async def test_a_long_queue_is_read_far_enough_for_large_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one large batch is being deposited, the next is read and handed over whole."""
+    monkeypatch.setattr(journaling, "LONGEST_BURST_BYTES", 0)
+    read = await READER.read(arrival("inb_1", "x"))
+
+    class QuickReader:
+        async def read(self, arrival: Arrival) -> ReadMail:
+            return read
+
+    handed: list[Journaled] = []
+    counts: list[int] = []
+    journal = MailJournal(tmp_path, SegmentPlace(), QuickReader(), handed.append)
+    count = journaling.LONG_QUEUE + 100
+    await asyncio.gather(*(journal.append(arrival("inb_1", str(number))) for number in range(count)))
+    task = asyncio.create_task(journal.follow())
+    async with asyncio.timeout(120):
+        while len(handed) < 2 * depositing.LARGE_BATCH:
+            await asyncio.sleep(0)
+            counts.append(len(handed))
+    task.cancel()
+    assert list(dict.fromkeys(counts)) == [0, depositing.LARGE_BATCH, 2 * depositing.LARGE_BATCH]
 
 
 @pytest.mark.usefixtures("no_others")

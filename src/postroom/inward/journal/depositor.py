@@ -25,7 +25,8 @@ from postroom.storage.segments import DamagedSegment, SegmentPlace
 
 BATCH = 100
 # A long queue writes fewer pages for each email this way, and other writers wait up to half a second.
-LARGE_BATCH = 500
+# Its emails come in several messages of the worker: from `MANY` on, all that are here are one batch.
+LARGE_BATCH, MANY = 500, 250
 # A commit writes the last page of every tree. So where more than a few came together, emails wait for others,
 # the longer the more came.
 FEW = 16
@@ -205,4 +206,4 @@ def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
 
 def batch_size(waiting: int) -> int:
     """Return how many of so many emails to deposit at once."""
-    return LARGE_BATCH if waiting >= LARGE_BATCH else min(BATCH, waiting)
+    return min(LARGE_BATCH if waiting >= MANY else BATCH, waiting)

@@ -29,8 +29,8 @@ BACKLOG_SECONDS = 30.0
 # A client that sends few emails at a time finds each in its inbox when it gets the 250.
 FEW = 4
 PRESENT_SECONDS = 1.0
-# Read and handed over, but not deposited yet.
-AHEAD = 200
+# Read and handed over, but not deposited yet: one large batch that is being deposited, and the next.
+AHEAD = 1_000
 AHEAD_BYTES = 8 * 1024 * 1024
 # In a burst the 250s go first: while so many emails or bytes come within so short a time, none is read.
 BURST = 50
@@ -41,6 +41,7 @@ LONGEST_BURST_SECONDS = 2.0
 LOOK_SECONDS = 0.01
 # Mail behind a burst is handed over in large groups: a commit for few writes as much as one for many.
 TOGETHER = 50
+LONG_QUEUE, LONG_QUEUE_TOGETHER = 1_000, 500
 IDLE_SECONDS = 10.0  # after which a fully deposited segment is removed
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
@@ -136,7 +137,11 @@ class MailJournal:
             await self._rest()
             return
         self._read_mails.append(await self._read(found) if isinstance(found, FoundRecord) else found)
-        if not self._are_many_waiting() or len(self._read_mails) >= TOGETHER or not self._may_go_ahead():
+        if (
+            not self._are_many_waiting()
+            or len(self._read_mails) >= self._together
+            or not self._may_go_ahead()
+        ):
             self._hand_over_read()
         await asyncio.sleep(0)
         await self._wait_until(self._may_go_ahead)
@@ -248,6 +253,10 @@ class MailJournal:
         except Exception:  # no email: a record that this version does not know
             return Journaled(found.start, found.end, None, failure)
         return Journaled(found.start, found.end, read)
+
+    @property
+    def _together(self) -> int:
+        return LONG_QUEUE_TOGETHER if len(self._waiting) >= LONG_QUEUE else TOGETHER
 
     def _hand_over_read(self) -> None:
         for mail in self._read_mails:
