@@ -18,14 +18,14 @@ have_uv() { .tools/bin/uv --version >/dev/null 2>&1; }
 count() { grep -c '^[a-z]' "requirements/$wanted.txt"; }
 install_uv() {
     have_uv && return
-    say "fetching uv, which installs the rest quickly"
+    say "fetching uv, the installer"
     "$python" -m pip install --quiet --no-warn-script-location --root-user-action=ignore \
         --require-hashes --target .tools --upgrade -r requirements/uv.txt || true
 }
 install_with_uv() {
     if [ ! -x .venv/bin/python ]; then
         chosen=$(sh requirements/python.sh)
-        say "using $chosen ($("$chosen" --version)); make PYTHON=… chooses another"
+        say "using $chosen ($("$chosen" --version)); to use another: make PYTHON=…"
         .tools/bin/uv venv --quiet --python "$chosen" .venv
     fi
     say "fetching $(count) packages into .venv"
@@ -55,7 +55,11 @@ install_docs() {
     fi
 }
 
-[ "$wanted" = uv ] || say "$wanted, once; half a minute on a quiet machine"
+case $wanted in
+    server) say "installing the server: first time only, about half a minute" ;;
+    dev) say "installing the development tools: first time only, about half a minute" ;;
+    docs) say "installing what builds the documentation: first time only, about half a minute" ;;
+esac
 install_uv
 case $wanted in
     uv) exit 0 ;;
@@ -65,4 +69,4 @@ if have_uv; then install_with_uv; else install_with_pip; fi
 say "compiling"
 .venv/bin/python -m compileall -q src  # the first start need not
 ln -sf .venv/bin/postroom postroom
-say "done. The command is ./postroom here; anywhere: export PATH=\"$PWD/.venv/bin:\$PATH\""
+say "done. Run ./postroom in this folder. To run postroom anywhere: export PATH=\"$PWD/.venv/bin:\$PATH\""

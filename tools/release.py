@@ -98,7 +98,13 @@ def pack_typescript(npm: str, folder: Path) -> None:
         project = Path(copied) / "typescript"
         shutil.copytree(TYPESCRIPT, project, ignore=shutil.ignore_patterns("dist", "node_modules", "*.tgz"))
         for command in (["install", "--no-audit", "--no-fund"], ["pack", "--pack-destination", str(folder)]):
-            subprocess.run([npm, "--silent", *command], cwd=project, check=True, env=dict(os.environ))
+            subprocess.run(
+                [npm, "--silent", *command],
+                cwd=project,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                env=dict(os.environ),
+            )
 
 
 def require_same(one: Path, other: Path) -> None:

@@ -1,3 +1,3 @@
-"""Postroom: the post office for software agents."""
+"""Postroom: self-hosted email for software agents."""
 
 from postroom_client import __version__ as __version__

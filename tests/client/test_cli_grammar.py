@@ -82,6 +82,9 @@ def test_no_description_is_cut_off() -> None:
         (("inbx", "list"), "postroom inboxes"),
         (("list", "inbox"), "postroom inboxes list"),
         (("drafts", "shw"), "postroom drafts get"),
+        (("mails", "list"), "postroom messages"),
+        (("events",), "postroom listen"),
+        (("approve", "msg_1"), "postroom approvals"),
         (("send", "--subjct", "x"), "--subject"),
     ],
 )

@@ -130,3 +130,4 @@ def test_a_large_file_shows_its_progress_both_ways(
     down = person("attachments", "get", came.id, "large.bin", "-o", "copy.bin")
     assert "/4.2 MB" in down.text
     assert (tmp_path / "copy.bin").read_bytes() == content
+    assert "Sending" not in person(*order).text  # too small for a bar

@@ -1589,7 +1589,7 @@ export abstract class Operations {
     });
   }
 
-  /** Let a message out of Junk as if it had just arrived, and teach the filter. */
+  /** Move a message out of Junk as if it had just arrived, and teach the filter. */
   markNotJunk(messageId: string): Promise<Message> {
     return this.run({
       method: "POST",

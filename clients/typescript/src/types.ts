@@ -2634,7 +2634,7 @@ export interface SendBody {
   attachments?: SentFile[];
   /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean;
-  /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
+  /** In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add. */
   replyAll?: boolean;
   /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
@@ -2644,7 +2644,7 @@ export interface SendBody {
   metadata?: Record<string, string>;
   /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it is sent. */
+  /** Seconds in which you can still cancel it, before it is sent. */
   undoSeconds?: number;
   /** The invitation to send with it. */
   calendar?: InvitationBody | null;
@@ -2723,7 +2723,7 @@ export interface NewDraft {
   attachments?: SentFile[] | null;
   /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean | null;
-  /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
+  /** In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add. */
   replyAll?: boolean | null;
   /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
@@ -2733,7 +2733,7 @@ export interface NewDraft {
   metadata?: Record<string, string> | null;
   /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it is sent. */
+  /** Seconds in which you can still cancel it, before it is sent. */
   undoSeconds?: number | null;
   /** The invitation to send with it. */
   calendar?: InvitationBody | null;
@@ -2779,7 +2779,7 @@ export interface DraftChange {
   attachments?: SentFile[] | null;
   /** Marks the email as automated (Auto-Submitted). */
   automated?: boolean | null;
-  /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
+  /** In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add. */
   replyAll?: boolean | null;
   /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
@@ -2789,7 +2789,7 @@ export interface DraftChange {
   metadata?: Record<string, string> | null;
   /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it is sent. */
+  /** Seconds in which you can still cancel it, before it is sent. */
   undoSeconds?: number | null;
   /** The invitation to send with it; null removes it. */
   calendar?: InvitationBody | null;
@@ -2867,7 +2867,7 @@ export interface Reject {
 }
 
 export interface NewSuppression {
-  /** The address that gets no more mail. */
+  /** The address that gets no more email. */
   address: string;
 }
 
@@ -2987,7 +2987,7 @@ export interface NewListedWebhook {
   query?: string;
   /** It ends after so many seconds; null: never. */
   ttlSeconds?: number | null;
-  /** A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes. */
+  /** Your Standard Webhooks secret: whsec_ and 24 to 64 bytes. */
   secret?: string | null;
   /** mcp: as MCP Events say; disabled until its endpoint has answered a test. */
   format?: "event" | "mcp";
@@ -3010,7 +3010,7 @@ export interface ListedWebhookChange {
   query?: string;
   /** It ends after so many seconds; null: never. */
   ttlSeconds?: number | null;
-  /** A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes. */
+  /** Your Standard Webhooks secret: whsec_ and 24 to 64 bytes. */
   secret?: string;
 }
 
@@ -3021,7 +3021,7 @@ export interface RetryFailed {
 
 /** Emails as examples. They are not stored; what the filter learned of them cannot be read back. */
 export interface JunkLessons {
-  /** What all of them are: junk, or wanted. */
+  /** Whether all of them are junk, or wanted. */
   isJunk: boolean;
   /** Emails (RFC 5322), in base64. */
   messages: string[];

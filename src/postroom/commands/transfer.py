@@ -115,7 +115,7 @@ def import_agentmail(
     key: Annotated[
         str, typer.Option(envvar="AGENTMAIL_API_KEY", prompt=True, hide_input=True, help="Their API key.")
     ],
-    url: Annotated[str, typer.Option(help="Where their interface is.")] = "https://api.agentmail.to",
+    url: Annotated[str, typer.Option(help="URL of the AgentMail API.")] = "https://api.agentmail.to",
     as_json: Json = None,
 ) -> None:
     """Import an inbox from AgentMail; skips what the inbox here already has."""

@@ -22,7 +22,7 @@ MOST_LESSONS, LESSON_BYTES = 50, 1_000_000
 class JunkLessons(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
     """Emails as examples. They are not stored; what the filter learned of them cannot be read back."""
 
-    is_junk: Annotated[bool, Meta(description="What all of them are: junk, or wanted.")]
+    is_junk: Annotated[bool, Meta(description="Whether all of them are junk, or wanted.")]
     messages: Annotated[
         list[str], Meta(min_length=1, max_length=MOST_LESSONS, description="Emails (RFC 5322), in base64.")
     ]
@@ -48,7 +48,7 @@ def mark_junk(tx: Tx, caller: Caller, message_id: str, config: Config, links: Li
 def mark_not_junk(
     tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Let a message out of Junk as if it had just arrived, and teach the filter"""
+    """Move a message out of Junk as if it had just arrived, and teach the filter"""
     inbox = inboxes.lock(tx, messages.get(tx, caller.scope, message_id).inbox_id)
     teaching.teach(
         tx, caller, inbox, [messages.get(tx, caller.scope, message_id)], False, config.base_url, now

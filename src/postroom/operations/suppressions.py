@@ -17,7 +17,7 @@ from postroom_mail.writing.header_words import CONTROL
 
 class NewSuppression(Struct, frozen=True):
     address: Annotated[
-        str, Meta(description="The address that gets no more mail.", examples=["someone@example.com"])
+        str, Meta(description="The address that gets no more email.", examples=["someone@example.com"])
     ]
 
 

@@ -54,7 +54,7 @@ TtlSeconds = Annotated[
     int, Meta(ge=1, le=LONGEST_SECONDS, description="It ends after so many seconds; null: never.")
 ]
 GivenSecret = Annotated[
-    str, Meta(max_length=200, description="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes.")
+    str, Meta(max_length=200, description="Your Standard Webhooks secret: whsec_ and 24 to 64 bytes.")
 ]
 Format = Annotated[
     Literal["event", "mcp"],

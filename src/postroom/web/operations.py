@@ -56,7 +56,7 @@ def require_permitted(caller: Caller, route: Route) -> None:
     if route.scope == ACCOUNT and not caller.scope.is_account:
         raise Forbidden("This needs a key of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
-        raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
+        raise Forbidden("This key is for one inbox. Use a key for its pod or for the account.")
     if caller.words is None:
         require_any(caller.permissions, route.permissions)
     else:

@@ -2109,7 +2109,7 @@ def mark_junk(message_id: str) -> Call[Message]:
 
 
 def mark_not_junk(message_id: str) -> Call[Message]:
-    """Let a message out of Junk as if it had just arrived, and teach the filter."""
+    """Move a message out of Junk as if it had just arrived, and teach the filter."""
     return Call("POST", path("v1", "messages", message_id, "not-junk"), decoded(Message), is_repeatable=False)
 
 

@@ -1930,7 +1930,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.mark_junk(message_id))
 
     def mark_not_junk(self, message_id: str) -> Message:
-        """Let a message out of Junk as if it had just arrived, and teach the filter."""
+        """Move a message out of Junk as if it had just arrived, and teach the filter."""
         return self.run(calls.mark_not_junk(message_id))
 
     def teach_junk_filter(self, is_junk: bool, messages: Sequence[str]) -> JunkExamples:
@@ -4196,7 +4196,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.mark_junk(message_id))
 
     async def mark_not_junk(self, message_id: str) -> Message:
-        """Let a message out of Junk as if it had just arrived, and teach the filter."""
+        """Move a message out of Junk as if it had just arrived, and teach the filter."""
         return await self.run(calls.mark_not_junk(message_id))
 
     async def teach_junk_filter(self, is_junk: bool, messages: Sequence[str]) -> JunkExamples:

@@ -979,7 +979,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "reply_all",
             "flag",
-            help="With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added.",
+            help="In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add.",
             default=False,
         ),
         Parameter(
@@ -993,7 +993,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it is sent.",
+            help="Seconds in which you can still cancel it, before it is sent.",
             default=0,
             minimum=0,
             maximum=120,
@@ -1074,7 +1074,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "reply_all",
             "flag",
-            help="With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added.",
+            help="In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add.",
             clears=True,
         ),
         Parameter(
@@ -1096,7 +1096,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it is sent.",
+            help="Seconds in which you can still cancel it, before it is sent.",
             minimum=0,
             maximum=120,
             clears=True,
@@ -1180,7 +1180,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "reply_all",
             "flag",
-            help="With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added.",
+            help="In a thread: to Reply-To or the sender of the last received message, with copies to everyone else it names and to the recipients you add.",
             clears=True,
         ),
         Parameter(
@@ -1202,7 +1202,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it is sent.",
+            help="Seconds in which you can still cancel it, before it is sent.",
             minimum=0,
             maximum=120,
             clears=True,
@@ -1401,7 +1401,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "add_suppression": (
-        Parameter("address", "text", help="The address that gets no more mail.", is_required=True),
+        Parameter("address", "text", help="The address that gets no more email.", is_required=True),
     ),
     "delete_suppression": (Parameter("address", "text", help="The address.", is_required=True),),
     "list_domains": (
@@ -1563,7 +1563,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             minimum=1,
             maximum=31622400,
         ),
-        Parameter("secret", "text", help="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes."),
+        Parameter("secret", "text", help="Your Standard Webhooks secret: whsec_ and 24 to 64 bytes."),
         Parameter(
             "format",
             "choice",
@@ -1600,7 +1600,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=31622400,
             clears=True,
         ),
-        Parameter("secret", "text", help="A Standard Webhooks secret of yours: whsec_ and 24 to 64 bytes."),
+        Parameter("secret", "text", help="Your Standard Webhooks secret: whsec_ and 24 to 64 bytes."),
     ),
     "delete_listed_webhook": (
         Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
@@ -1631,7 +1631,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "mark_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "mark_not_junk": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "teach_junk_filter": (
-        Parameter("is_junk", "flag", help="What all of them are: junk, or wanted.", is_required=True),
+        Parameter("is_junk", "flag", help="Whether all of them are junk, or wanted.", is_required=True),
         Parameter("messages", "texts", help="Emails (RFC 5322), in base64.", is_required=True),
     ),
     "get_junk_examples": (),

@@ -63,7 +63,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Postroom: the post office for software agents."""
+    """Postroom: self-hosted email for software agents."""
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from postroom_client.transport.wire import OnProgress
 
 WIDTH_WITHOUT_TERMINAL = 200
+_BYTES_WITH_PROGRESS = 500_000  # what is smaller is sent at once: a bar would only flicker
 MINUTE, HOUR, DAY = 60, 3600, 86400
 LENGTH_OF_A_DAY = len("2026-11-20")
 Row = Sequence[str]
@@ -301,7 +302,7 @@ def size(count: int) -> str:
 
 @contextmanager
 def progress(title: str) -> "Iterator[OnProgress | None]":
-    """Show a progress bar on stderr if it is a terminal."""
+    """Show a progress bar on stderr if it is a terminal, once there is more than a moment's work."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -309,13 +310,18 @@ def progress(title: str) -> "Iterator[OnProgress | None]":
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(one_line(title), total=None)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(one_line(title), total=None)
 
-        def show(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
+    def show(done: int, total: int | None) -> None:
+        if (total or done) >= _BYTES_WITH_PROGRESS:
+            bar.start()  # a started one stays as it is
+        bar.update(task, completed=done, total=total)
 
+    try:
         yield show
+    finally:
+        bar.stop()
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -82,8 +82,8 @@ Automated = Annotated[bool, Meta(description="Marks the email as automated (Auto
 ReplyAll = Annotated[
     bool,
     Meta(
-        description="With threadId: to Reply-To or the sender of the last message that came in, with copies"
-        " to all others that it names; whom you name is added."
+        description="In a thread: to Reply-To or the sender of the last received message, with copies"
+        " to everyone else it names and to the recipients you add."
     ),
 ]
 ForwardOf = Annotated[
@@ -141,7 +141,11 @@ Unsubscribe = Annotated[
 ]
 UndoSeconds = Annotated[
     int,
-    Meta(ge=0, le=limits.UNDO_SECONDS, description="How long it can still be cancelled before it is sent."),
+    Meta(
+        ge=0,
+        le=limits.UNDO_SECONDS,
+        description="Seconds in which you can still cancel it, before it is sent.",
+    ),
 ]
 CalendarField = Annotated[
     InvitationBody,

@@ -23,7 +23,9 @@ MOST_BYTES = 1_000_000  # of one email
 def teach(
     context: CommandContext,
     place: Annotated[Path, typer.Argument(help="A folder of emails (.eml, mbox, Maildir), or one file.")],
-    is_junk: Annotated[bool, typer.Option("--junk/--wanted", help="What all of them are.")],
+    is_junk: Annotated[
+        bool, typer.Option("--junk/--wanted", help="Whether all of them are junk, or wanted.")
+    ],
 ) -> None:
     """Teach the junk filter with emails of another mail client; they are not stored."""
     from postroom_client.calls import calls

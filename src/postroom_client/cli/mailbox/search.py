@@ -32,7 +32,9 @@ def search(
         Literal["junk", "trash"] | None, typer.Option(help="Also find what is in Junk or in the trash.")
     ] = None,
     limit: Limit = 20,
-    cursor: Annotated[str | None, typer.Option(help="Continue after a page.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="Cursor of the next page, from the answer before.")
+    ] = None,
     open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
 ) -> None:
     """Find messages by their words, in emails and in attached files, newest first."""

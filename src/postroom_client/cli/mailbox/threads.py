@@ -75,8 +75,8 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
 def expect(
     context: CommandContext,
     thread_id: Annotated[str, typer.Argument(help="The thread.")],
-    days: Annotated[int | None, typer.Option(min=1, help="So many days from now.")] = None,
-    working_days: Annotated[int | None, typer.Option(min=1, help="So many working days from now.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days from now.")] = None,
+    working_days: Annotated[int | None, typer.Option(min=1, help="Working days from now.")] = None,
     by: Annotated[str | None, typer.Option(help="A time with its zone.")] = None,
     never: Annotated[bool, typer.Option("--never", help="Expect none any more; cancels follow-ups.")] = False,
 ) -> None:

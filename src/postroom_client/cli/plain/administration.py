@@ -220,7 +220,7 @@ TENANTS = (
     Plain(
         "users delete",
         "delete_user",
-        "Remove a user, with the keys and programs they allowed.",
+        "Remove a user, with the keys and clients they allowed.",
         confirm="Remove the user {user_id}?",
         done="{user_id} is removed.",
     ),

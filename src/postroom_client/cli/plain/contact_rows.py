@@ -40,7 +40,7 @@ CONTACTS = (
         note="See its progress: postroom jobs get JOB_ID",
         confirm="Erase {address} and all email with it?",
     ),
-    Plain("jobs get", "get_job", "Show how far an erasure is.", fields=JOB),
+    Plain("jobs get", "get_job", "Show the progress of an erasure.", fields=JOB),
     Plain("jobs confirm", "confirm_job", "Confirm an erasure that another person asked for.", fields=JOB),
     Plain("jobs cancel", "cancel_job", "Cancel an erasure that waits for a second person.", fields=JOB),
 )

@@ -87,7 +87,7 @@ DRAFTS = (
     Plain(
         "drafts create",
         "create_draft",
-        "Begin an email; any field may still be missing.",
+        "Create a draft; any field may be missing.",
         show=drafts.show_draft,
         arguments=(),
         names=SEND_NAMES,
@@ -311,7 +311,7 @@ MAILBOX = (
         "Show what left, who decided and what the servers answered; --json is signed.",
         fields=messages.RECEIPT,
     ),
-    Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),
+    Plain("messages retry", "retry_message", "Retry the delivery now.", show=messages.show_message),
     Plain(
         "messages cancel",
         "cancel_message",
@@ -349,7 +349,7 @@ MAILBOX = (
     Plain(
         "junk unmark",
         "mark_not_junk",
-        "Let a message out of Junk as if it had just arrived, and teach the filter.",
+        "Move a message out of Junk as if it had just arrived, and teach the filter.",
         show=messages.show_message,
     ),
     Plain(

@@ -34,6 +34,17 @@ PHRASES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("threads", "follow-ups", "delete"): ("threads", "unfollow"),
 }
 _LONGEST_PHRASE = 3
+# What newcomers call our nouns, and verbs that they expect to stand alone.
+SYNONYMS = {
+    **dict.fromkeys(("mail", "mails", "email", "emails"), "messages"),
+    **dict.fromkeys(("event", "events", "watch", "tail"), "listen"),
+    **dict.fromkeys(("mailbox", "mailboxes", "addresses"), "inboxes"),
+    **dict.fromkeys(("approve", "reject", "holds", "held"), "approvals"),
+    **dict.fromkeys(("start", "run", "server"), "serve"),
+    **dict.fromkeys(("limits", "quota", "quotas"), "budgets"),
+    "tenants": "pods",
+    "whoami": "status",
+}
 _PLURALS = {"inbox": "inboxes", "policy": "policies"}
 
 
@@ -90,5 +101,7 @@ def meant(words: Sequence[str], names: Sequence[str]) -> list[str]:
     is_verb = any(word in verbs for verbs in VERBS)
     if is_verb and len(words) > 1 and (noun := _known(words[1], set(names))):
         return [f"{noun} {_first_of(word)}"]
+    if SYNONYMS.get(word) in names:
+        return [SYNONYMS[word]]
     by_word = {spelled: name for name in names for spelled in spellings(name)}
     return list(dict.fromkeys(by_word[each] for each in get_close_matches(word, by_word)))

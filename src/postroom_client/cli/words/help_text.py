@@ -8,7 +8,7 @@ from postroom_client.cli.words.examples import EXAMPLES
 from postroom_client.cli.words.group import Program
 
 SECTIONS: dict[str, list[str]] = {
-    "Mail": "send reply wait listen search inboxes threads messages junk attachments contacts jobs".split()
+    "Email": "send reply wait listen search inboxes threads messages junk attachments contacts jobs".split()
     + "drafts templates rules briefing agenda calendars calendar-events".split(),
     "Approval and limits": "approvals pause resume policies budgets suppressions audit usage".split(),
     "Account": "settings keys pods users domains connections connect webhook webhooks".split()
