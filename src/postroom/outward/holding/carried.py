@@ -5,9 +5,12 @@ from collections.abc import Iterable
 from postroom.outward.send_stages import ComposedMail, Order
 from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
+from postroom_mail.mime.address import parse_list
 from postroom_mail.screening import values
 from postroom_mail.screening.disguises import unzipped
 from postroom_mail.screening.values import Found
+from postroom_mail.writing.invitation import Invitation
+from postroom_mail.writing.invitation_answer import CalendarAnswer
 
 FILE_CHARACTERS = 1_000_000  # of all files of a send that are looked through
 
@@ -26,13 +29,28 @@ def carried(order: Order, letter: ComposedMail) -> Found:
     html = letter.own_html or ""
     texts = [letter.own_text, html, html_to_text(html) if html else ""]
     texts += [order.subject, order.reply_to or "", words_of(order), *order.headers.values()]
-    texts += [address.name for address in (*order.to, *letter.cc, *order.bcc)]
+    texts += [part for name in order.headers for part in (name, name.partition("-")[2])]
+    people = [*order.to, *letter.cc, *order.bcc, *parse_list(order.reply_to or "")]
+    if isinstance(order.calendar, Invitation):
+        addressed = {each.address for each in people}
+        people += order.calendar.attendees
+        texts += [order.calendar.uid]
+        texts += [each.address for each in order.calendar.attendees if each.address not in addressed]
+    elif isinstance(order.calendar, CalendarAnswer):
+        texts += [order.calendar.comment]
+    texts += [text for each in people for text in (each.name, *parts_of(each.address))]
     found = values.carried_by(text for text in texts if text)
     found |= values.carried_by(file_texts(order)) if order.files else {}
     for file in order.files:
         held = values.file(file.content, file.filename)
         found[held.key] = held
     return found | recipients_of(order, letter)
+
+
+def parts_of(address: str) -> tuple[str, str]:
+    """Return what the sender of an address may write into it: the local part, and labels of its domain."""
+    local, _, domain = address.rpartition("@")
+    return local, domain.replace(".", " ")
 
 
 def words_of(order: Order) -> str:
@@ -49,6 +67,7 @@ def file_texts(order: Order) -> Iterable[str]:
     left = FILE_CHARACTERS
     for file in order.files:
         yield file.filename
+        yield file.content_type
         for content in (file.content, *unzipped(file.content)):
             text = content[:left].decode(errors="ignore")
             left -= len(text)
