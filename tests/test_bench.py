@@ -74,8 +74,9 @@ def test_a_run_that_is_ended_leaves_no_file(tmp_path: Path) -> None:
 @pytest.mark.share
 @pytest.mark.usefixtures("warm_servers")
 def test_memory_is_that_of_a_server_that_answered() -> None:
-    (result,) = memory.measure(requests=20, idle_seconds=0)
-    assert result.value > 1
+    resident, *idle = memory.measure(requests=20, idle_seconds=0)
+    assert resident.value > 1
+    assert [each.unit for each in idle] == ["% of a core", "kB"]
 
 
 @pytest.mark.share
