@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from postroom.inward.junk import models
 from postroom.web.agentmail import events as agentmail_events
+from postroom_mail.junk import model
 from tests.api.test_cross_tenant import call_tool
 from tests.api.test_dashboard import signed_in
+from tests.api.test_keys import second_account
 from tests.conftest import Server
 from tests.letters import letter
 from tests.waiting import until
@@ -326,3 +329,82 @@ async def test_agents_see_no_junk_in_the_lists_and_searches_of_mcp(server: Serve
     for text in (listed, found):
         assert "Re: parser" in text
         assert "Make money fast" not in text
+
+
+async def teach_many(server: Server, token: str, is_junk: bool, raws: list[bytes]) -> None:
+    async with server.client(token) as teacher:
+        for start in range(0, len(raws), 50):
+            encoded = [b64encode(each).decode() for each in raws[start : start + 50]]
+            answer = await teacher.post("/v1/junk/examples", json={"isJunk": is_junk, "messages": encoded})
+            assert answer.status_code == 200, answer.text
+
+    async def is_learned() -> bool:
+        return bool((await server.api.get("/v1/junk")).json()["waiting"] == 0)
+
+    await until(is_learned)
+
+
+async def scores(server: Server, inbox_id: str, number: int) -> tuple[float, float]:
+    """The score of a new offer, and of a new note."""
+    before = len(await kinds(server))
+    await server.deliver(offer(number), "hello")
+    await server.deliver(note(number), "hello")
+    await came(server, before + 2)
+    found = {each["subject"]: each["junk"] for each in await messages_of(server, inbox_id)}
+    return found["FREE!!! $$$ Make money fast"]["score"], found["Re: parser"]["score"]
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("is_junk", [True, False])
+async def test_a_thousand_wrong_examples_of_one_user_do_not_turn_the_filter(
+    server: Server, is_junk: bool
+) -> None:
+    inbox_id = await an_inbox(server, "hello")
+    clean = await scores(server, inbox_id, 1)
+    make = note if is_junk else offer
+    await teach_many(server, server.token, is_junk, [make(number) for number in range(10, 1_010)])
+    assert (await server.api.get("/v1/junk")).json() == {
+        "junk": 1_000 * is_junk,
+        "wanted": 1_000 * (not is_junk),
+        "waiting": 0,
+    }
+    poisoned = await scores(server, inbox_id, 2)
+    for now, before in zip(poisoned, clean, strict=True):
+        moved = (model.log_odds(now) - model.log_odds(before)) * (1 if is_junk else -1)
+        assert 0 <= moved <= model.TEACHER_BOUND + 0.1
+    assert poisoned[1] < 0.9, "a note is no junk, whatever one user says"
+    async with server.client(await second_account(server)) as other:
+        made = (await other.post("/v1/inboxes", json={"mailboxName": "beside"})).json()
+    judge = await server.resources.db.read(models.find_for_inbox, made["id"])
+    assert judge.taught == ()
+
+    make_right = offer if not is_junk else note
+    right = [make_right(number) for number in range(10, 410)]
+    await teach_many(server, server.token, not is_junk, right)
+    offered, noted = await scores(server, inbox_id, 3)
+    assert offered >= 0.9 > 0.5 > noted, "the same user takes it back"
+
+
+@pytest.mark.sqlite_alone
+async def test_a_folder_of_one_kind_does_not_displace_what_an_earlier_folder_taught(server: Server) -> None:
+    inbox_id = await an_inbox(server, "hello")
+
+    def digest(number: int, subject: str, text: str) -> bytes:
+        fields = {"from": "Digest <digest@hulls.example>", "subject": subject}
+        return letter(
+            f"{text} Issue {number}.", message_id=f"<{subject[:1]}{number}@hulls.example>", **fields
+        )
+
+    scraped = "Hull scraping news for every yacht owner of the harbour: buy anodes."
+    tides = "Tide news for every yacht owner of the harbour: the lock opens."
+    digests = [digest(number, "Barnacle digest", scraped) for number in range(62)]
+    await teach_many(server, server.token, True, digests[:60])
+    await server.deliver(digests[60], "hello")
+    await came(server, 1)
+    await teach_many(
+        server, server.token, False, [digest(number, "Harbour digest", tides) for number in range(200)]
+    )
+    await server.deliver(digests[61], "hello")
+    await came(server, 2)
+    after, before = [each["junk"]["score"] for each in await messages_of(server, inbox_id)]
+    assert after >= before - 0.05

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from postroom.inward.junk.examples import REPEATED
+from postroom.inward.junk.learning import TOGETHER
 from postroom_mail.html.page import read_page
 from postroom_mail.junk import features, model
 from postroom_mail.junk.model import Example, Model
@@ -31,17 +33,24 @@ def report(folders: Sequence[str]) -> Iterator[str]:
     taught, others = judged[::2], judged[1::2]
     yield from figures("taught with half of these, judged on the other half", others, after(taught))
     yield from figures("taught with the half that the start has learned", judged, after(learned))
-    wrong = [Example(each.features, is_junk=True) for each in taught if not each.is_junk][:1_000]
-    wanted = [each for each in others if not each.is_junk]
-    poisoned = after(wrong)
-    lost = sum(poisoned(each.features) >= THRESHOLD for each in wanted)
-    yield f"after one person called {len(wrong)} wanted emails junk: {lost} of {len(wanted)} others are junk"
+    for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
+        right = [each for each in taught if each.is_junk is not is_junk]
+        wrong = [Example(each.features, is_junk) for each in right][:1_000]
+        yield from figures(f"after one person called {len(wrong)} {said}", others, after(wrong))
     yield cost(folders)
 
 
 def after(examples: Sequence[Example]) -> Callable[[Sequence[int]], float]:
+    """As the server learns: 50 at a time in the order of the folders, with the newest of each kind before."""
     start, own = model.load_start(), model.no_weights()
-    model.learn(start, own, examples)
+    for at in range(0, len(examples), TOGETHER):
+        old = examples[:at]
+        again = [
+            each
+            for is_junk in (True, False)
+            for each in [one for one in old if one.is_junk is is_junk][-REPEATED:]
+        ]
+        model.learn(start, own, [*examples[at : at + TOGETHER], *again])
     return Model(start, (own,)).score
 
 

@@ -19,8 +19,8 @@ from postroom_mail.junk.features import SIZE
 
 START_BOUND = 6.0
 START_TRUST = 0.7  # it learned from mail of other people and years
-TEACHER_BOUND = 4.0
-TAUGHT_BOUND = 8.0  # of all teachers together
+TEACHER_BOUND = 3.0
+TAUGHT_BOUND = 6.0  # of all teachers together
 MARGIN = 3.0  # an example counts as learned when it scores so far on its side
 STEP = 0.7
 WANTED_STEP = 2.0  # times as large: losing a wanted email is worse than seeing junk
@@ -88,8 +88,9 @@ def _learn_one(own: Weights, example: Example, before: float) -> None:
     if not example.features:
         return
     side = 1 if example.is_junk else -1
-    missing = MARGIN - side * (before + _within(_sum(own, example.features), TEACHER_BOUND))
-    if missing <= 0:
+    said = _sum(own, example.features)
+    missing = MARGIN - side * (before + _within(said, TEACHER_BOUND))
+    if missing <= 0 or side * said >= TEACHER_BOUND:  # more would count for nothing, and be hard to undo
         return
     most = STEP if example.is_junk else STEP * WANTED_STEP
     step = side * min(most, missing) / math.sqrt(len(example.features))
@@ -108,13 +109,20 @@ def _within(value: float, bound: float) -> float:
 
 def encode(weights: "Weights | list[float]") -> bytes:
     """Return weights as they are stored: 16 bits each, compressed."""
-    steps = (max(-32_768, min(32_767, round(weight / STORED_STEP))) for weight in weights)
-    return zlib.compress(array("h", steps).tobytes(), 6)
+    steps = array("h", bytes(2 * SIZE))
+    for feature, weight in enumerate(weights):
+        if weight:  # most have none
+            steps[feature] = max(-32_768, min(32_767, round(weight / STORED_STEP)))
+    return zlib.compress(steps.tobytes(), 6)
 
 
 def decode(stored: bytes) -> Weights:
     """Return stored weights; raises ValueError if these are none."""
-    return array("f", (step * STORED_STEP for step in _steps(stored)))
+    weights = no_weights()
+    for feature, step in enumerate(_steps(stored)):
+        if step:
+            weights[feature] = step * STORED_STEP
+    return weights
 
 
 def _steps(stored: bytes) -> "array[int]":

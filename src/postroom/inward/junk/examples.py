@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from postroom.storage.database import Tx, item_from_row, one_of
+from postroom.storage.database import Tx, item_from_row
 from postroom_mail.junk import model
 
 BELL = "junk-examples"
+REPEATED = 300  # of junk and of wanted email each: a teacher's newest, learned again with what is new
 
 
 class TaughtExample(Struct, frozen=True):
@@ -16,7 +17,7 @@ class TaughtExample(Struct, frozen=True):
     account_id: str
     teacher: str
     is_junk: bool
-    features: bytes | None = None  # of an example that is no message here
+    features: bytes | None = None  # of one that is no message here, or that was learned before
 
 
 def record_all(
@@ -83,19 +84,43 @@ def list_to_learn(tx: Tx, account_id: str, teacher: str, limit: int) -> list[Tau
     return [item_from_row(TaughtExample, row, is_junk=bool(row["is_junk"])) for row in rows]
 
 
-def mark_learned(tx: Tx, learned: Sequence[TaughtExample], now: int) -> None:
-    """Those that were taught otherwise meanwhile wait on."""
-    for is_junk in (True, False):
-        named = [each.message_id for each in learned if each.is_junk is is_junk]
-        if named:
-            is_one, ids = one_of("message_id", named)
-            tx.run(
-                f"update junk_examples set learned_at = :now, features = null where {is_one}"
-                " and is_junk = :is_junk",
-                now=now,
-                is_junk=int(is_junk),
-                **ids,
-            )
+def list_to_repeat(tx: Tx, account_id: str, teacher: str) -> list[TaughtExample]:
+    """Return the newest examples of a teacher that were learned: new ones alone would displace them."""
+    rows = tx.all(
+        "select message_id, account_id, teacher, is_junk, features from junk_examples"
+        " where account_id = :account_id and teacher = :teacher"
+        " and learned_at is not null and features is not null order by taught_at, message_id",
+        account_id=account_id,
+        teacher=teacher,
+    )
+    return [item_from_row(TaughtExample, row, is_junk=bool(row["is_junk"])) for row in rows]
+
+
+def mark_learned(
+    tx: Tx, account_id: str, teacher: str, learned: Sequence[tuple[TaughtExample, bytes]], now: int
+) -> None:
+    """Mark examples, with their features. Those that were taught otherwise meanwhile wait on."""
+    for each, features in learned:
+        tx.run(
+            "update junk_examples set learned_at = :now, features = :features"
+            " where message_id = :id and is_junk = :is_junk and teacher = :teacher",
+            now=now,
+            features=features,
+            id=each.message_id,
+            is_junk=int(each.is_junk),
+            teacher=teacher,
+        )
+    for is_junk in (0, 1):
+        tx.run(
+            "update junk_examples set features = null where message_id in"
+            " (select message_id from junk_examples where account_id = :account_id and teacher = :teacher"
+            " and is_junk = :is_junk and learned_at is not null and features is not null"
+            " order by taught_at desc, message_id limit 1000 offset :most)",
+            account_id=account_id,
+            teacher=teacher,
+            is_junk=is_junk,
+            most=REPEATED,
+        )
 
 
 def count(tx: Tx, account_id: str) -> dict[str, int]:

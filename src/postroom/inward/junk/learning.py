@@ -1,7 +1,8 @@
 """Learns what people say of junk, in the background: some examples of one teacher at a time.
 
-The weights and the mark of the examples are stored in one transaction: after a crash the same are learned
-again, from the weights before.
+The teacher's newest examples are learned again with the new ones: otherwise a folder of junk, learned after a
+folder of wanted email, would undo it. The weights and the mark of the examples are stored in one transaction:
+after a crash the same are learned again, from the weights before.
 """
 
 import secrets
@@ -22,7 +23,7 @@ from postroom_mail.junk import features, model
 from postroom_mail.junk.model import Example
 from postroom_mail.mime.parse import parse_mail
 
-TOGETHER = 20
+TOGETHER = 50
 IDLE_SECONDS = 5.0
 DUTY, DUTY_LENGTH = "junk", 60 * SECOND
 
@@ -47,9 +48,10 @@ async def learn_some(resources: Resources, node: str) -> bool:
     told = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)
     found = [(each, await _features(resources, each)) for each in told]
     before = await resources.db.read(models.read, account_id, teacher)
-    known = [Example(numbers, each.is_junk) for each, numbers in found if numbers]
-    weights = await pools.READING.run(_learned, before, known)
-    await resources.db.write(_store, account_id, teacher, weights, told, resources.now())
+    old = await resources.db.read(examples.list_to_repeat, account_id, teacher)
+    weights = await pools.READING.run(_learned, before, found, old)
+    learned = [(each, model.encode_features(numbers)) for each, numbers in found]
+    await resources.db.write(_store, account_id, teacher, weights, learned, resources.now())
     return True
 
 
@@ -74,13 +76,24 @@ def read_features(raw: bytes) -> tuple[int, ...]:
     return features.features(raw, mail, mail.body_text or page.text, page)
 
 
-def _learned(before: "model.Weights", known: Sequence[Example]) -> bytes:
+def _learned(
+    before: "model.Weights",
+    new: Sequence[tuple[TaughtExample, tuple[int, ...]]],
+    old: Sequence[TaughtExample],
+) -> bytes:
+    known = [Example(numbers, each.is_junk) for each, numbers in new if numbers]
+    known += [Example(model.decode_features(each.features or b""), each.is_junk) for each in old]
     model.learn(model.load_start(), before, known)
     return model.encode(before)
 
 
 def _store(
-    tx: Tx, account_id: str, teacher: str, weights: bytes, told: Sequence[TaughtExample], now: int
+    tx: Tx,
+    account_id: str,
+    teacher: str,
+    weights: bytes,
+    learned: Sequence[tuple[TaughtExample, bytes]],
+    now: int,
 ) -> None:
     models.store(tx, account_id, teacher, weights, now)
-    examples.mark_learned(tx, told, now)
+    examples.mark_learned(tx, account_id, teacher, learned, now)
