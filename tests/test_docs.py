@@ -447,4 +447,4 @@ def test_a_decision_is_a_record_of_its_own_with_title_and_date_and_is_short() ->
         if not (found := head.match(path.read_text())) or path.name[:10] != found[1]
     }
     assert wrong == set(), "docs/decisions.md says what a record looks like"
-    assert {path.name: words for path in RECORDS if (words := len(path.read_text().split())) > 260} == {}
+    assert {path.name: words for path in RECORDS if (words := len(path.read_text().split())) > 250} == {}
