@@ -8,6 +8,7 @@ import pytest
 from postroom.inward.junk import models
 from postroom.web.agentmail import events as agentmail_events
 from postroom_mail.junk import model
+from tests.adversary.hostile import hostile
 from tests.api.test_cross_tenant import call_tool
 from tests.api.test_dashboard import signed_in
 from tests.api.test_keys import second_account
@@ -408,3 +409,22 @@ async def test_a_folder_of_one_kind_does_not_displace_what_an_earlier_folder_tau
     await came(server, 2)
     after, before = [each["junk"]["score"] for each in await messages_of(server, inbox_id)]
     assert after >= before - 0.05
+
+
+@pytest.mark.sqlite_alone
+async def test_hostile_emails_teach_like_any_other(server: Server) -> None:
+    part = b"--b\r\nContent-Type: text/plain; charset=x-broken\r\n\r\nword \xff\r\n"
+    hostile_mails = [
+        b"\0",
+        b"\r\n\r\n",
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + part * 1_000 + b"--b--\r\n",
+        b"Subject: =?utf-7?q?+2AA-?=\r\nContent-Type: text/plain; charset=utf-7\r\n\r\n+2AA- hello",
+        b"From: <a@x.\xff\xed\xa0\x80>\r\nContent-Type: text/html\r\n\r\n<a href='http://&#xD800;/'>x</a>",
+        b"X: y\r\n" * 80_000,
+        *[hostile(seed).raw for seed in range(40)],
+    ]
+    await teach_many(server, server.token, True, hostile_mails)
+    await teach_many(server, server.token, False, hostile_mails)
+    told = (await server.api.get("/v1/junk")).json()
+    assert told == {"junk": 0, "wanted": len(hostile_mails), "waiting": 0}
+    assert not server.resources.loops.failing()
