@@ -1,6 +1,8 @@
 """The origin guard finds a value in every place of a send that leaves: also in names, tags and types."""
 
+import asyncio
 import base64
+import smtplib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,7 @@ PLACES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    async with running_server(settings(tmp_path, PLAN="developer"), clock) as one:
+    async with running_server(settings(tmp_path, PLAN="developer", SUBMISSION="127.0.0.1:0"), clock) as one:
         yield one
 
 
@@ -60,3 +62,23 @@ async def test_a_value_is_found_wherever_it_would_leave(server: Server) -> None:
             refused[place] = answer.text
     assert " ".join(through) == ""
     assert refused == {}
+
+
+@pytest.mark.sqlite_alone
+async def test_an_email_of_a_mail_client_carries_nothing_in_its_header(server: Server) -> None:
+    bob = await lured(server, "hold", text=f"Our key is {KEY}.")
+
+    def submit(sender: str, message_id: str) -> None:
+        fields = f"From: {sender}\nTo: dan@example.org\nSubject: Hi\nMessage-ID: <{message_id}>\n\nHello\n"
+        assert server.submission_port is not None
+        with smtplib.SMTP("127.0.0.1", server.submission_port) as client:
+            client.login("bob@postroom.localhost", server.token)
+            client.sendmail("bob@postroom.localhost", "dan@example.org", fields)
+
+    own = "bob@postroom.localhost"
+    for sender, message_id in ((f"{KEY} <{own}>", "1@a.example"), (own, f"{KEY}@a.example")):
+        server.clock.turn(2 * MINUTE)
+        await asyncio.to_thread(submit, sender, message_id)
+        sent = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=outbound")).json()["data"]
+        assert sent[0]["hold"]["reasons"] == ["origin"], (sender, message_id)
+    assert len(sent) == 2

@@ -39,6 +39,7 @@ def carried(order: Order, letter: ComposedMail) -> Found:
     elif isinstance(order.calendar, CalendarAnswer):
         texts += [order.calendar.comment]
     texts += [text for each in people for text in (each.name, *parts_of(each.address))]
+    texts += [letter.draft.from_name, *parts_of(letter.draft.message_id.strip("<>"))]
     found = values.carried_by(text for text in texts if text)
     found |= values.carried_by(file_texts(order)) if order.files else {}
     for file in order.files:
