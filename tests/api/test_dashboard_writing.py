@@ -171,6 +171,8 @@ async def test_what_was_sent_is_taken_back_within_ten_seconds(server: Server) ->
         sent = await page.post("/app/compose", data=mail, files=part("list.csv"))
         [message] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
         path = f"/app/messages/{message['id']}/undo"
+        refreshed = await page.get(sent.headers["location"], headers={"HX-Request": "true"})
+        assert "data-undo" not in refreshed.text, "a part that is fetched anew leaves the notice to the page"
         shown = (await page.get(sent.headers["location"])).text
         assert f'<form method="post" action="{path}" data-undo>' in shown
         assert "data-undo" not in (await page.get(sent.headers["location"])).text

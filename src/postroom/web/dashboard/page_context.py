@@ -76,7 +76,7 @@ class PageContext(Struct, frozen=True):
         """`here` is the entry of the navigation that the page belongs to."""
         layout = await self.read(read_layout, self)
         request = self.call.request
-        notice = unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
+        notice = "" if "hx-request" in request.headers else read_notice(request)
         response = self.renderer.page(
             template,
             status,
@@ -162,6 +162,11 @@ def go(path: str, notice: str = "", undo: str = "") -> Response:
                 name, quote(value), max_age=NOTICE_SECONDS, path="/app", httponly=True, samesite="lax"
             )
     return response
+
+
+def read_notice(request: Request) -> str:
+    """A part of a page that refreshes itself leaves the notice to the page that opens next."""
+    return unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
 
 
 def read_undo(request: Request) -> str:
