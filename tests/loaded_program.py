@@ -10,6 +10,7 @@ import importlib
 from postroom import assembly
 from postroom.inward.journal import mail_journal
 from postroom.inward.receive import warm_up
+from postroom.processes import struct_types
 from postroom_client.transport import wire
 from tests.mail.keys import give_every_domain_this_key, signing_key
 
@@ -42,5 +43,6 @@ give_every_domain_this_key()
 assembly.serving = functools.partial(assembly.serving, make_key=signing_key)
 signing_key()
 wire.trusted()
+struct_types.prepare()
 warm_up()  # as a server without workers does before its first mail
 gc.freeze()

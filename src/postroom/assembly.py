@@ -55,7 +55,7 @@ from postroom.outward.delivering.receivers import Receivers
 from postroom.outward.holding.watch_holds import watch_holds
 from postroom.outward.notices import deliver_notice
 from postroom.outward.sign_mail import Signers
-from postroom.processes import descriptors, pools, process_metrics
+from postroom.processes import descriptors, pools, process_metrics, struct_types
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -124,6 +124,7 @@ async def serving(
 ) -> AsyncIterator[Postroom]:
     """The server runs inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
+        struct_types.prepare()
         log.use(config.log)
         caps = descriptors.caps(descriptors.raise_limit())
         config, listener = lock_folder_and_listen(stack, config)

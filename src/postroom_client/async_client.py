@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx2
-import msgspec
 
 from postroom_client.calls.methods import AwaitedMethods
 from postroom_client.results import Event
@@ -22,6 +21,7 @@ from postroom_client.transport.exchange import (
     Steps,
     announce_pause,
     carry_out,
+    decoder,
     pause_before_next,
     require_success,
 )
@@ -101,4 +101,4 @@ class AsyncClient(AwaitedMethods):
             stream.async_frames(self.base_url, self.api_key, subscription, on_pause)
         ) as frames:
             async for frame in frames:
-                yield msgspec.json.decode(frame.text, type=Event)
+                yield decoder(Event).decode(frame.text)

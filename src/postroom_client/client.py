@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx2
-import msgspec
 
 from postroom_client.calls.methods import BlockingMethods
 from postroom_client.results import Event
@@ -20,6 +19,7 @@ from postroom_client.transport.exchange import (
     Reply,
     Steps,
     announce_pause,
+    decoder,
     pause_before_next,
     require_success,
 )
@@ -106,4 +106,4 @@ class Client(BlockingMethods):
         """Events as they happen, for ever; after a broken connection it goes on behind the last one."""
         subscription = Subscription(inbox_ids, event_types, last_event_id)
         for frame in stream.frames(self.base_url, self.api_key, subscription, on_pause):
-            yield msgspec.json.decode(frame.text, type=Event)
+            yield decoder(Event).decode(frame.text)

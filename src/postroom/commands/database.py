@@ -72,5 +72,8 @@ def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
 
     import uvloop
 
+    from postroom.processes import struct_types
+
+    struct_types.prepare()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)

@@ -27,7 +27,7 @@ from postroom.operations.audit_log import REFUSALS, audit_refusal
 from postroom.operations.calendars.dav_requests import AnswerDav
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
-from postroom.processes import pools
+from postroom.processes import pools, struct_types
 from postroom.processes.process_metrics import RequestCounts
 from postroom.resources import Resources
 from postroom.web import dav, inbox_names, operations, packed
@@ -390,4 +390,5 @@ class App:
 def make_dashboard(resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> "Dashboard":
     from postroom.web.dashboard.dashboard import Dashboard
 
+    struct_types.prepare()
     return Dashboard(resources, webhook_courier, fetcher)

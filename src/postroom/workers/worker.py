@@ -22,7 +22,7 @@ from postroom.inward.mails import Arrival, ReadMail, Unwanted
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, Reader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
-from postroom.processes import descriptors, loading, pools
+from postroom.processes import descriptors, loading, pools, struct_types
 from postroom.smtp import intake
 from postroom.smtp.backend import Accepted, MailIntake, MailLoop, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
@@ -270,5 +270,6 @@ def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
     close_other_files(channel_fd, *listener_fds)
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
+    struct_types.prepare()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(channel_fd, listener_fds))

@@ -17,7 +17,7 @@ from postroom_client.client import Client
 from postroom_client.errors import ConnectionFailed, NotFound, PostroomError, StreamRefused
 from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Event, EventPage
-from postroom_client.transport.exchange import Call, backoff, decoded
+from postroom_client.transport.exchange import Call, backoff, decoded, decoder
 from postroom_client.transport.stream import PASSING_STATUSES, Frame, Subscription, frames
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -150,7 +150,7 @@ class Bridge:
             event_types=self._wanted.event_types,
         )
         for text in self._ask(call).data:
-            event = msgspec.json.decode(text, type=Event)
+            event = decoder(Event).decode(text)
             yield Frame(event.event_id, event.event, bytes(text).decode())
 
     def _deliver(self, frame: Frame) -> None:

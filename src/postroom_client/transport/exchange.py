@@ -2,6 +2,7 @@
 
 import logging
 import random
+import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -18,6 +19,8 @@ PASSING_FAULTS = frozenset({500, 502, 503, 504})
 TOO_MANY_REQUESTS = 429
 NOT_FOUND = 404
 TOLD_SECONDS = 1.0  # a shorter pause is not worth a line
+_one_at_a_time = threading.Lock()
+_decoders: dict[Any, "msgspec.json.Decoder[Any]"] = {}
 OnWait = Callable[[str, float], None]  # why the client waits, and for how many seconds
 _log = logging.getLogger("postroom_client")
 
@@ -185,10 +188,19 @@ def _spell(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
+    """Made by one thread: msgspec 0.22 crashes if two decode a class for the first time at once."""
+    found = _decoders.get(kind)
+    if found is None:
+        with _one_at_a_time:
+            found = _decoders[kind] = msgspec.json.Decoder(kind)
+    return found
+
+
 def decoded(kind: type[T]) -> Callable[[Reply], T]:
     def read(reply: Reply) -> T:
         try:
-            return msgspec.json.decode(reply.content, type=kind)
+            return decoder(kind).decode(reply.content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             told = f"The server's answer cannot be read{place_of(error)}. Is the client as new as the server?"
             raise InvalidAnswer(told, status=reply.status) from None

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from postroom_client.errors import StreamRefused, Unauthorized
 from postroom_client.failures import place_of
-from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff, to_error
+from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff, decoder, to_error
 from postroom_client.transport.wire import require_visible
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Subscription:
 
 def _read_head(text: str) -> _Head:
     try:
-        return msgspec.json.decode(text, type=_Head)
+        return decoder(_Head).decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise StreamRefused(f"The server sent something that is not an event{place_of(error)}.") from None
 

@@ -76,7 +76,7 @@ class PageContext(Struct, frozen=True):
         """`here` is the entry of the navigation that the page belongs to."""
         layout = await self.read(read_layout, self)
         request = self.call.request
-        notice = "" if "hx-request" in request.headers else read_notice(request)
+        notice = read_notice(request)
         response = self.renderer.page(
             template,
             status,
@@ -166,6 +166,8 @@ def go(path: str, notice: str = "", undo: str = "") -> Response:
 
 def read_notice(request: Request) -> str:
     """A part of a page that refreshes itself leaves the notice to the page that opens next."""
+    if "hx-request" in request.headers:
+        return ""
     return unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
 
 
