@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct, structs
@@ -196,9 +197,9 @@ async def find_out(
     raw, mail, readers = opened.raw, opened.mail, Analysis()
     is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
     is_judged = message.is_blocked or is_doubtful
-    judging = judge_by_policy(resources.config, raw, mail, examination, lookup, is_judged)
+    judge = partial(judge_by_policy, resources.config, raw, mail, examination, lookup, is_judged)
     judged, texts = await asyncio.gather(
-        readers.wait_for("authentication", None, judging),
+        readers.wait_for("authentication", None, judge),
         read_files(extractor, mail, opened.files, readers),
     )
     verdicts = None if judged is None else judged.verdicts
@@ -214,7 +215,7 @@ async def find_out(
     evidence = await readers.wait_for(
         "junk",
         Evidence(0.0),
-        find_evidence(resources, message.inbox_id, JunkContent(raw, mail, page), examination),
+        partial(find_evidence, resources, message.inbox_id, JunkContent(raw, mail, page), examination),
     )
     seen = None if judged is None else judged.result
     held = await pools.READING.run(readers.run, "values", (), lambda: keys_of_files(mail, texts))
@@ -249,7 +250,8 @@ async def read_files(
     extractor: Extractor, mail: ParsedMail, files: list[Attachment], readers: Analysis
 ) -> list[Attachment]:
     reading = (
-        readers.wait_for("file", _unreadable(file), _read_file(extractor, mail, file)) for file in files
+        readers.wait_for("file", _unreadable(file), partial(_read_file, extractor, mail, file))
+        for file in files
     )
     return list(await asyncio.gather(*reading))
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 
@@ -277,8 +278,8 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
     mail = await pools.READING.run(parse_mail, answer.content)
     if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
         return False
-    judging = judge_sender(answer.content, mail, answer, lookup, covered=("to",))
-    verdicts = await Analysis().wait_for("authentication", None, judging)
+    judge = partial(judge_sender, answer.content, mail, answer, lookup, covered=("to",))
+    verdicts = await Analysis().wait_for("authentication", None, judge)
     return verdicts is not None and verdicts.dmarc == "pass"
 
 

@@ -24,10 +24,10 @@ class Analysis:
             self.note(reader, error)
             return otherwise
 
-    async def wait_for(self, reader: str, otherwise: T, reading: Awaitable[T]) -> T:
-        """Like `run`, for a reader that works elsewhere."""
+    async def wait_for(self, reader: str, otherwise: T, read: Callable[[], Awaitable[T]]) -> T:
+        """Like `run`, for a reader that works elsewhere. Cancelled early, it never begins."""
         try:
-            return await reading
+            return await read()
         except Exception as error:
             self.note(reader, error)
             return otherwise
