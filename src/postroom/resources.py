@@ -64,15 +64,18 @@ class ServiceFaults(Struct):
     """Services that this process finds away or useless, by their name, and those that have answered."""
 
     found: dict[str, ServiceFault] = field(default_factory=dict)
-    answered: set[str] = field(default_factory=set)
+    answered: dict[str, int] = field(default_factory=dict)  # when the last question with an answer was asked
 
-    def note(self, name: str, words: str, reason: str, now: int) -> None:
-        since = self.found[name].since if name in self.found else now
-        self.found[name] = ServiceFault(words, reason, since, now)
+    def note(self, name: str, words: str, reason: str, asked_at: int) -> None:
+        """A question that took longer to fail than a later one to be answered says nothing."""
+        if asked_at < self.answered.get(name, 0):
+            return
+        since = self.found[name].since if name in self.found else asked_at
+        self.found[name] = ServiceFault(words, reason, since, asked_at)
 
-    def clear(self, name: str) -> None:
+    def clear(self, name: str, asked_at: int) -> None:
         self.found.pop(name, None)
-        self.answered.add(name)
+        self.answered[name] = max(asked_at, self.answered.get(name, 0))
 
 
 class Resources(Struct, frozen=True):

@@ -37,7 +37,7 @@ class Node:
         if away:
             self.faults.note("clamd", AWAY, "refused", now)
         else:
-            self.faults.clear("clamd")
+            self.faults.clear("clamd", now)
         await self.db.write(record, self.name, self.faults, ["clamd"], now)
         return await self.db.read(told)
 
@@ -60,6 +60,15 @@ async def test_each_change_is_told_once_by_one_of_two_nodes(db: Database) -> Non
     started_again = Node(db, "two, started again")
     assert await started_again.finds(away=False, now=now + 3 * MINUTE) == ["failed", "mended", "failed"]
     assert (await started_again.finds(away=False, now=now + 9 * MINUTE))[3:] == ["mended"]
+
+
+def test_a_question_that_fails_late_says_nothing_of_a_service_that_has_answered_a_newer_one() -> None:
+    faults = ServiceFaults()
+    faults.clear("clamd", 2 * SECOND)
+    faults.note("clamd", AWAY, "no answer in time", SECOND)
+    assert faults.found == {}
+    faults.note("clamd", AWAY, "refused", 3 * SECOND)
+    assert faults.found.keys() == {"clamd"}
 
 
 async def test_what_the_settings_no_longer_name_is_forgotten(db: Database) -> None:

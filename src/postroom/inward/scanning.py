@@ -56,7 +56,7 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
         if now < accepted_at + config.clamd_wait * SECOND:
             raise Postponed from None
         return Scan()
-    resources.services.clear(CLAMD)
+    resources.services.clear(CLAMD, now)
     return Scan(whole, tuple(files))
 
 

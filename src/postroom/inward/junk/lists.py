@@ -62,7 +62,7 @@ async def _is_listed(
         log.get().seldom("a DNS list names 127.0.0.1 and is left out: it answers for everything", list=zone)
         faults.note(name_of(zone), LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
         return False
-    faults.clear(name_of(zone))
+    faults.clear(name_of(zone), now)
     return any(answers)
 
 

@@ -94,7 +94,7 @@ async def _weight_of(
         log.get().seldom(f"{name} gave no answer", reason=reason)
         known.note(name, AWAY, reason, now)
         return None
-    known.clear(name)
+    known.clear(name, now)
     weight = WEIGHT_OF_A_MARK * (2 * part - 1)
     return JunkReason(name, max(LEAST, min(MOST, weight))) if math.isfinite(weight) else None
 
