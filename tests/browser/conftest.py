@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    FloatRect,
+    Locator,
+    Page,
+    StorageState,
+    ViewportSize,
+    expect,
+)
 
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
@@ -54,6 +63,13 @@ def wait_for_events(page: Page, found: list[Any], missing: str) -> None:
 def keep_notices(page: Page) -> None:
     """On all that it opens from now on: they go after ten seconds, when there is nothing left to undo."""
     page.add_init_script(KEEP_NOTICES)
+
+
+def box_of(element: Locator) -> FloatRect:
+    """Where it is once it is visible. The page may replace it while it is measured."""
+    while (box := element.bounding_box()) is None:
+        expect(element).to_be_visible()
+    return box
 
 
 def press_when_loaded(page: Page, key: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from postroom.queue.delayed_actions import DELAY
-from tests.browser.conftest import Open, keep_notices, press_when_loaded
+from tests.browser.conftest import Open, box_of, keep_notices, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
@@ -51,9 +51,7 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     page.get_by_label("To", exact=True).fill("support@postroom.localhost")
     page.get_by_label("Subject").fill("By hand")
     text = page.get_by_label("Text")
-    buttons, field = page.get_by_role("toolbar", name="Formatting").bounding_box(), text.bounding_box()
-    assert buttons is not None
-    assert field is not None
+    buttons, field = box_of(page.get_by_role("toolbar", name="Formatting")), box_of(text)
     assert buttons["y"] + buttons["height"] <= field["y"]
     text.fill("Written by a person.\nTea\nMilk")
     text.evaluate("area => area.setSelectionRange(0, 7)")
@@ -190,20 +188,16 @@ def test_rows_are_as_dense_as_the_reader_chose_and_both_views_of_a_mail_stand_si
 ) -> None:
     page = open_page("/app/mail")
     row = page.locator("[data-row]").first
-    roomy = row.bounding_box()
+    roomy = box_of(row)
     page.keyboard.press("v")
     expect(page.get_by_role("button", name="Compact", pressed=True)).to_be_visible()
     page.reload()
     expect(page.get_by_role("button", name="Compact", pressed=True)).to_be_visible()
-    dense = row.bounding_box()
-    assert roomy is not None
-    assert dense is not None
+    dense = box_of(row)
     assert dense["height"] < roomy["height"]
     page.goto(running.base_url + pages(running)["views"])
     agent = page.get_by_role("region", name="What the agent gets")
     person = page.get_by_role("region", name="What a person sees")
-    left, right = agent.bounding_box(), person.bounding_box()
-    assert left is not None
-    assert right is not None
+    left, right = box_of(agent), box_of(person)
     assert left["x"] + left["width"] <= right["x"]
     expect(person.locator("iframe")).to_be_visible()

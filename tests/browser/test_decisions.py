@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.conftest import Open, press_when_loaded
+from tests.browser.conftest import Open, box_of, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.browser.test_daily_work import pass_delay, read_to_end, state_of
@@ -34,9 +34,7 @@ def holding(running: House, name: str) -> str:
 
 
 def top_of(page: Page, selector: str) -> float:
-    box = page.locator(selector).first.bounding_box()
-    assert box is not None
-    return box["y"]
+    return box_of(page.locator(selector).first)["y"]
 
 
 @pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 800}])

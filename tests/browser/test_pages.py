@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from postroom.clock import DAY
-from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded, wait_for_events
+from tests.browser.conftest import PATIENCE, Open, box_of, keep_notices, press_when_loaded, wait_for_events
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
@@ -377,9 +377,7 @@ def test_a_newsletter_keeps_its_ground_and_fits_a_phone(running: House, open_pag
     expect(inside).to_have_css("color", "rgb(255, 255, 255)")
     table = page.frame_locator("iframe.page").locator("table")
     expect(table).to_have_css("background-color", "rgb(16, 32, 48)")
-    shown, around = table.bounding_box(), page.locator("iframe.page").bounding_box()
-    assert shown is not None
-    assert around is not None
+    shown, around = box_of(table), box_of(page.locator("iframe.page"))
     assert shown["x"] + shown["width"] <= around["x"] + around["width"] + 1
 
 

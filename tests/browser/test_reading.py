@@ -8,13 +8,10 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded, wait_until_live
+from tests.browser.conftest import PATIENCE, Open, box_of, press_when_loaded, wait_until_live
 from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.letters import html_letter, letter
-
-# Of all at once: the page may replace them while it is measured.
-BOXES = "names => names.map(name => document.querySelector(name).getBoundingClientRect().toJSON())"
 
 pytestmark = pytest.mark.needs("chromium")
 PHONE = {"width": 390, "height": 844}
@@ -96,9 +93,8 @@ def test_a_verdict_is_a_banner_above_the_text_and_warns_before_a_reply(
     running.deliver(trick().as_bytes(), "reader")
     page = open_page(f"/app/mail?inboxId={reading}")
     open_thread(page, "New bank details")
-    expect(page.locator(".verdict")).to_be_visible()
-    banner, text = page.evaluate(BOXES, [".verdict", ".prose"])
-    assert banner["bottom"] <= text["y"]
+    banner, text = box_of(page.locator(".verdict")), box_of(page.locator(".prose").first)
+    assert banner["y"] + banner["height"] <= text["y"]
     assert banner["width"] > 400
     warning = page.locator(".warned")
     expect(warning).to_contain_text("look suspicious")
