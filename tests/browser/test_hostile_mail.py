@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from tests.browser import hostile_mails
 from tests.browser.conftest import PATIENCE, SMALL, Open, Watch
@@ -106,8 +106,11 @@ def wait_until_loaded(page: Page, urls: set[str]) -> None:
     The page hears of a load from its frame, Playwright of the document from the process that renders it: no order
     holds between the two.
     """
-    while not urls <= {frame.url for frame in page.frames}:
-        page.wait_for_event("framenavigated")
+    while missing := urls - {frame.url for frame in page.frames}:
+        try:
+            page.wait_for_event("framenavigated")
+        except TimeoutError as error:
+            raise AssertionError(missing, [frame.url for frame in page.frames]) from error
     for frame in page.frames:
         if frame.url in urls:
             frame.wait_for_load_state()
