@@ -24,7 +24,7 @@ from playwright.sync_api import (
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
 
-PATIENCE = 180_000  # milliseconds, on a machine that may be very busy
+PATIENCE = 60_000  # milliseconds, on a machine that may be busy
 expect.set_options(timeout=PATIENCE)
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 SMALL: ViewportSize = {"width": 200, "height": 100}  # of a page at which nobody looks: little to paint

@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from postroom.inward.junk import models, words
 from postroom.inward.junk.lists import ask_lists
-from postroom.inward.junk.services import Peer, ask_services_once
+from postroom.inward.junk.services import ask_services_once
 from postroom.inward.junk.weighing import Evidence
+from postroom.inward.sender_checks import SendingServer
 from postroom.net import public_addresses
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.processes import pools
@@ -28,7 +29,9 @@ class JunkContent(Struct, frozen=True):
         return self.mail.body_text or self.page.text
 
 
-async def find_evidence(resources: Resources, inbox_id: str, content: JunkContent, peer: Peer) -> Evidence:
+async def find_evidence(
+    resources: Resources, inbox_id: str, content: JunkContent, peer: SendingServer
+) -> Evidence:
     """Email from inside, which has no `peer_ip`, is not weighed."""
     if peer.peer_ip == "":
         return Evidence(0.0, is_from_inside=True)

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Awaitable
 from ipaddress import ip_address
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,6 +17,7 @@ from msgspec import Struct
 
 from postroom import log
 from postroom.config import Config
+from postroom.inward.sender_checks import SendingServer
 from postroom.mailbox.documents import JunkReason
 from postroom.net.certificate import trusted_authorities
 from postroom.net.one_question import ServiceAway, exchange
@@ -36,17 +36,6 @@ RSPAMD, SPAMASSASSIN = "rspamd", "spamassassin"
 _SPAM = re.compile(rb"^Spam: *(?:True|False|Yes|No) *; *(-?[0-9.]{1,12}) */ *(-?[0-9.]{1,12})", re.I | re.M)
 
 
-class Peer(Protocol):
-    """The server that handed the email over, and the address that it gave as the sender's."""
-
-    @property
-    def peer_ip(self) -> str: ...
-    @property
-    def helo(self) -> str: ...
-    @property
-    def mail_from(self) -> str: ...
-
-
 class NoPeer(Struct, frozen=True):
     peer_ip: str = ""
     helo: str = ""
@@ -57,7 +46,7 @@ class _Checked(Struct):
     score: float
 
 
-async def ask_services_once(resources: Resources, raw: bytes, peer: Peer) -> tuple[JunkReason, ...]:
+async def ask_services_once(resources: Resources, raw: bytes, peer: SendingServer) -> tuple[JunkReason, ...]:
     config, now = resources.config, resources.now()
     if not (config.rspamd_url or config.spamd):
         return ()
@@ -69,7 +58,11 @@ async def ask_services_once(resources: Resources, raw: bytes, peer: Peer) -> tup
 
 
 async def ask_services(
-    config: Config, raw: bytes, faults: ServiceFaults | None = None, now: int = 0, peer: Peer | None = None
+    config: Config,
+    raw: bytes,
+    faults: ServiceFaults | None = None,
+    now: int = 0,
+    peer: SendingServer | None = None,
 ) -> tuple[JunkReason, ...]:
     if len(raw) > CONTENT_BYTES:
         return ()
@@ -99,7 +92,7 @@ async def _weight_of(
     return JunkReason(name, max(LEAST, min(MOST, weight))) if math.isfinite(weight) else None
 
 
-async def _ask_rspamd(url: str, raw: bytes, peer: Peer) -> float:
+async def _ask_rspamd(url: str, raw: bytes, peer: SendingServer) -> float:
     """Return its score as a part of the one from which it marks email. In HTTP/1.0 nothing is chunked."""
     parts = urlsplit(url)
     line = f"POST {parts.path.rstrip('/')}/checkv2 HTTP/1.0"
@@ -114,7 +107,7 @@ async def _ask_rspamd(url: str, raw: bytes, peer: Peer) -> float:
     return msgspec.json.decode(rest.partition(b"\r\n\r\n")[2], type=_Checked).score / RSPAMD_MARKS
 
 
-def _fields_of(peer: Peer) -> list[tuple[str, str]]:
+def _fields_of(peer: SendingServer) -> list[tuple[str, str]]:
     """Return what rspamd needs for SPF and its lists. The values come from outside."""
     found = [("Helo", peer.helo), ("From", peer.mail_from)]
     with contextlib.suppress(ValueError):  # not every way in has one
