@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from postroom.clock import HOUR, to_iso
 from tests.api.test_alias_calendars import ALIAS, sent_of, with_alias
 from tests.conftest import Server
 from tests.letters import letter
@@ -36,6 +37,7 @@ WANTED = [
     (f"sales\r\nBcc: x@{HOME}", 400, "address"),
     (f"{'a' * 300}@{HOME}", 400, "address"),
 ]
+OTHERS = (f"sales@{HOME}", f"ann@{HOME}", f"nobody@{HOME}", f"billing+x@{HOME}", "billing", "a@b.example")
 
 
 @pytest.mark.sqlite_alone
@@ -57,9 +59,13 @@ async def test_every_way_of_writing_takes_own_aliases_and_nobody_elses(server: S
     to = {"to": "dora@there.example", "subject": "Hi", "body": "Hi"}
     forward = {"forwardOf": asked["id"], "to": "dora@there.example", "body": "See below"}
     reply = {"replyToMessageId": asked["id"], "body": "Yes"}
-    others = (f"sales@{HOME}", f"ann@{HOME}", f"nobody@{HOME}", f"billing+x@{HOME}", "billing", "a@b.example")
-    for number, body in enumerate((to, reply, forward)):
-        for other, status in (*((each, 400) for each in others), (ALIAS.upper(), 200)):
+    hello = {"name": "hello", "subject": "Hello", "body": "Hello"}
+    made = await server.api.post("/v1/templates", json={**hello, "inboxId": bob})
+    assert made.status_code == 201, made.text
+    from_template = {"template": "hello", "to": "dora@there.example"}
+    later = {**to, "sendAt": to_iso(server.clock.now() + HOUR)}
+    for number, body in enumerate((to, reply, forward, from_template, later)):
+        for other, status in (*((each, 400) for each in OTHERS), (ALIAS.upper(), 200)):
             answer = await server.api.post(
                 f"/v1/inboxes/{bob}/send",
                 json={**body, "fromAddress": other},
@@ -67,8 +73,32 @@ async def test_every_way_of_writing_takes_own_aliases_and_nobody_elses(server: S
             )
             assert answer.status_code == status, answer.text
             assert answer.json().get("field") == (None if status == 200 else "fromAddress")
-    assert [each["fromAddr"] for each in await sent_of(server, bob)] == [ALIAS] * 3
+    assert [each["fromAddr"] for each in await sent_of(server, bob)] == [ALIAS] * 5
     assert await sent_of(server, ann) == []
+
+
+@pytest.mark.sqlite_alone
+async def test_a_draft_takes_own_aliases_and_nobody_elses(server: Server) -> None:
+    bob = await with_alias(server, "bob")
+    await with_alias(server, "ann", f"sales@{HOME}")
+    drafts = f"/v1/inboxes/{bob}/drafts"
+    made = await server.api.post(drafts, json={"fromAddress": ALIAS.upper(), "to": "dora@there.example"})
+    assert made.status_code == 201, made.text
+    path = f"/v1/drafts/{made.json()['id']}"
+    for other in OTHERS:
+        for method, where in (("POST", drafts), ("PATCH", path)):
+            answer = await server.api.request(method, where, json={"fromAddress": other})
+            assert (answer.status_code, answer.json().get("field")) == (400, "fromAddress"), answer.text
+    assert (await server.api.get(drafts)).json()["total"] == 1
+    assert (await server.api.get(path)).json() == made.json(), "a refused change changes nothing"
+    assert (await server.api.delete(f"/v1/inboxes/{bob}/aliases/{ALIAS}")).status_code == 204
+    changed = await server.api.patch(path, json={"subject": "Hi", "body": "Hi"})
+    assert changed.status_code == 200, "what the draft has already is judged when it is sent"
+    sent = await server.api.post(f"{path}/send", headers={"Idempotency-Key": "a"})
+    assert (sent.status_code, sent.json()["field"]) == (400, "fromAddress"), sent.text
+    for given in (None, f"Bob@{HOME}"):
+        changed = await server.api.patch(path, json={"fromAddress": given})
+        assert (changed.status_code, changed.json()["fromAddress"]) == (200, given)
 
 
 async def first_of(server: Server, inbox_id: str) -> dict[str, Any] | None:

@@ -284,10 +284,20 @@ async def test_an_email_is_written_in_the_name_of_an_alias_on_the_pages(host: Se
                 "/app/compose", data={**mail, "to": "carol@there.example", "action": action}
             )
             assert sent.status_code == 303, sent.text
+        strange = await page.post(
+            "/app/compose",
+            data={**mail, "inboxId": f"{inbox_id} ceo@{OURS}", "to": "a@b.example", "action": "draft"},
+        )
+        assert (strange.status_code, "fromAddress must be" in strange.text) == (400, True)
     (message,) = (await host.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     assert message["fromAddr"] == f"billing@{OURS}"
     (draft,) = (await host.api.get(f"/v1/inboxes/{inbox_id}/drafts")).json()["data"]
     assert draft["fromAddress"] == f"billing@{OURS}"
+    async with signed_in(host) as page:
+        undone = await page.post(f"/app/messages/{message['id']}/undo")
+        assert undone.status_code == 303, undone.text
+    again = (await host.api.get(f"/v1/inboxes/{inbox_id}/drafts")).json()["data"]
+    assert [each["fromAddress"] for each in again] == [f"billing@{OURS}"] * 2
 
 
 @pytest.mark.sqlite_alone

@@ -16,6 +16,7 @@ from postroom.errors import BadRequest
 from postroom.fields import PageQuery, Timestamp, Truncated, explain
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.mailbox.inboxes import Inbox
 from postroom.operations import client_ids
 from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.operations.sending import expecting
@@ -24,7 +25,7 @@ from postroom.operations.sending.address_fields import read_addresses, read_repl
 from postroom.operations.sending.calendar import InvitationBody, read_invitation
 from postroom.operations.sending.files import SentFiles
 from postroom.operations.sending.send import LISTS
-from postroom.outward.send_stages import parse_moment, require_ahead, require_files_fit
+from postroom.outward.send_stages import own_sender, parse_moment, require_ahead, require_files_fit
 from postroom.storage.database import Tx
 from postroom.storage.pages import CutPage
 
@@ -164,7 +165,7 @@ def create_draft(
 ) -> WholeDraft:
     inbox = inboxes.get(tx, caller.scope, inbox_id)
     require_new(tx, inbox.id, client_id)
-    require_named(tx, caller.account_id, inbox.id, given)
+    require_named(tx, inbox, given)
     draft = drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now)
     note_agent_text(tx, caller, draft.id, given)
     if client_id is not None:
@@ -219,7 +220,7 @@ def change_draft(
 ) -> tuple[WholeDraft, list[str]]:
     """Change a draft; return it and the blobs that are no longer needed."""
     draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
-    require_named(tx, caller.account_id, draft.inbox_id, edit.given)
+    require_named(tx, inboxes.get(tx, caller.scope, draft.inbox_id), edit.given)
     drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
     note_agent_text(tx, caller, draft.id, edit.given)
     follow_clock(tx, draft, edit.given)
@@ -266,9 +267,11 @@ def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, n
     drafts.put_on_clock(tx, draft.id, due_at, caller.key_id)
 
 
-def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
-    """Raise unless the thread and the messages that a draft names are of its inbox."""
-    here = Scope(account_id, None, inbox_id)
+def require_named(tx: Tx, inbox: Inbox, given: Given) -> None:
+    """Raise unless the sender, the thread and the messages that a draft names are of its inbox."""
+    if given.get("fromAddress"):
+        own_sender(given["fromAddress"], inbox)
+    here = Scope(inbox.account_id, None, inbox.id)
     if given.get("threadId") is not None:
         threads.get(tx, here, given["threadId"])
     for name in ("forwardOf", "replyToMessageId"):

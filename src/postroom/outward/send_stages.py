@@ -209,12 +209,17 @@ def new_message_id(sender: str, now: int) -> str:
 
 def sender_of(order: Order, inbox: Inbox) -> str:
     """The address that From names: the one asked for, which must be an address of the inbox, else its own."""
-    asked = (order.from_address or inbox.sender).lower()
-    if order.from_address is None or asked == inbox.sender.lower():
+    return inbox.sender if order.from_address is None else own_sender(order.from_address, inbox)
+
+
+def own_sender(address: str, inbox: Inbox) -> str:
+    """Return the address as From shows it. Raise unless it is the inbox's own or one of its aliases."""
+    asked = address.lower()
+    if asked == inbox.sender.lower():
         return inbox.sender
     if asked not in inbox.own_addresses:
         raise BadRequest(
-            f"fromAddress must be {inbox.sender} or an alias of the inbox, not {order.from_address!r}.",
+            f"fromAddress must be {inbox.sender} or an alias of the inbox, not {address!r}.",
             field="fromAddress",
         )
     return asked

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from postroom import limits
 from postroom.errors import ApiError, BadRequest
-from postroom.mailbox import documents, holds, messages, raw_mails, thread_parts, threads
+from postroom.mailbox import documents, holds, inboxes, messages, raw_mails, thread_parts, threads
 from postroom.operations import messages as messages_operations
 from postroom.operations.drafts import NewDraft
 from postroom.operations.sending.files import SentFile
@@ -27,6 +27,7 @@ from postroom.web.dashboard.pages.mail import place_before
 from postroom.web.dashboard.pages.teamwork import person_of
 from postroom.web.dashboard.pages.thread import query_before, show_thread
 from postroom.web.requests import cookies
+from postroom_mail.mime.address import mailbox_of, parse_list
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.writing import light_markup
 
@@ -170,9 +171,11 @@ async def undo(context: PageContext, message_id: str) -> Response:
 
 
 async def copy_as_draft(context: PageContext, message_id: str) -> str:
-    """A draft with the text, recipients and files of an email."""
+    """A draft with the sender, text, recipients and files of an email."""
     message = await context.read(messages.get, context.call.scope, message_id)
+    inbox = await context.read(inboxes.get, context.call.scope, message.inbox_id)
     written = documents.decode(message.document)
+    sender = mailbox_of(parse_list(written.from_addr)[0].address)
     raw = await raw_mails.read(context.call.resources, message.id, with_trace=False)
     files = (await pools.READING.run(parse_mail, raw)).attachments
     body = NewDraft(
@@ -184,6 +187,7 @@ async def copy_as_draft(context: PageContext, message_id: str) -> str:
         body_html=written.body_html or None,
         thread_id=message.thread_id,
         include_quote=False,  # the text has the quote already
+        from_address=sender if sender in inbox.own_addresses else UNSET,
         attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
     )
     return (await api.create_draft(context.call, message.inbox_id, body)).id
