@@ -160,6 +160,31 @@ async def test_a_mail_is_answered_to_all_and_passed_on(server: Server) -> None:
     assert (passed_on["headerTo"], passed_on["subject"]) == ("dave@example.com", "Fwd: Question")
 
 
+async def test_an_agent_names_the_alias_that_it_sends_from(server: Server) -> None:
+    bob, alias = await server.new_inbox("bob"), "billing@postroom.localhost"
+    made = await server.api.post(f"/v1/inboxes/{bob}/aliases", json={"address": alias})
+    assert made.status_code == 201, made.text
+    await server.deliver(MAIL, "bob")
+    event = await server.next_event()
+    answered, passed_on = {"thread_id": event["thread_id"]}, {"message_id": event["message"]["id"]}
+    new = {"to": "dave@example.com", "subject": "Hi", "inbox_id": bob}
+    async with http_agent(live(server), server.token) as agent:
+        for tool, more in (
+            ("send_email", new),
+            ("reply_to_thread", answered),
+            ("forward_message", {**passed_on, "to": "dave@example.com"}),
+            ("create_draft", new),
+        ):
+            named = {"body": "Hello", **more}
+            refused = await agent.fail(tool, **named, from_address="ceo@postroom.localhost")
+            assert '"field":"from_address"' in refused
+            told = await agent.call(tool, **named, from_address=alias)
+        sent = await agent.call("send_draft", draft_id=told["draft_id"])
+    assert sent["message_id"]
+    page = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=outbound")).json()
+    assert [each["fromAddr"] for each in page["data"]] == [alias] * 4
+
+
 async def test_an_agent_invites_and_answers_invitations(server: Server) -> None:
     bob, carol = await server.new_inbox("bob"), await server.new_inbox("carol")
     when = {"start": "2027-01-20T15:00:00Z", "end": "2027-01-20T16:00:00Z"}

@@ -34,10 +34,10 @@ Addresses = Annotated[str | list[str], Field(description="One address, or a list
 Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
 BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
 Timeout = Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS)]
-ReplyAll = Annotated[bool, Field(description="true: to everybody on the last email, not its sender alone.")]
+ReplyAll = Annotated[bool, Field(description="true: to everybody on the last email.")]
 IdempotencyKey = Annotated[
     str,
-    Field(description="The same key sends once in 24 hours; give one to try again safely."),
+    Field(description="Requests with the same key send once in 24 hours."),
 ]
 
 

@@ -34,7 +34,7 @@ class FileTools:
         content_type: str = "",
         size_bytes: Annotated[int | None, Field(description="Exact size, to upload.", ge=0)] = None,
     ) -> FileLink:
-        """Create a link by which a command such as curl uploads or downloads one file, once in 15 minutes."""
+        """Create a link for curl to upload or download one file, once in 15 minutes."""
         if message_id:
             given = await self._api.call(ctx, calls.create_download_link(message_id, filename))
             return FileLink(given.url, given.expires_at, None, "GET url, without a key, for example: curl -O")

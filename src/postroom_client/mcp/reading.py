@@ -49,7 +49,7 @@ class Tools:
         self._api = api
 
     async def auth_me(self, ctx: Ctx) -> Identity:
-        """Say whose key this is, its scope, and which inbox is used when none is named."""
+        """Show the key's account, its scope, and the inbox used when none is named."""
         me = await self._api.call(ctx, calls.me())
         return results.identity(me, self._api.default_inbox_id(ctx))
 
@@ -83,11 +83,11 @@ class Tools:
         ctx: Ctx,
         inbox_id: InboxId = "",
         unread_only: Annotated[
-            bool, Field(description="true: only threads that need work, neither answered nor marked read.")
+            bool, Field(description="true: only threads neither answered nor marked read.")
         ] = False,
         state: Annotated[
             ThreadState | None,
-            Field(description="awaiting: nobody has answered yet. overdue: nor in time."),
+            Field(description="awaiting: no answer yet. overdue: no answer in time."),
         ] = None,
         limit: Limit = 20,
         offset: Offset = 0,
@@ -114,7 +114,7 @@ class Tools:
         thread_id: ThreadId,
         is_read: Annotated[bool, Field(description="false marks it unread.")] = True,
     ) -> ThreadMark:
-        """Mark a thread read, or unread. A reply marks it read too."""
+        """Mark a thread read or unread. A reply marks it read."""
         thread = await self._api.call(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
 
@@ -134,7 +134,7 @@ class Tools:
         thread_id: ThreadId,
         assignee_id: Annotated[str, Field(description="Id of a person, usr_…; empty: nobody.")] = "",
     ) -> ThreadAssignment:
-        """Hand a thread over to a person of the team, who is told."""
+        """Assign a thread to a person of the team, who is told."""
         call = calls.update_thread(thread_id, assignee_id=assignee_id or None)
         thread = await self._api.call(ctx, call)
         return ThreadAssignment(thread.id, thread.assignee_id)
@@ -155,7 +155,7 @@ class Tools:
         limit: Limit = 10,
         cursor: Annotated[str, Field(description="`next` of the previous page.")] = "",
     ) -> SearchResults:
-        """Find mail, in and out, by words in it or its files, newest first."""
+        """Find emails by words in them or in their files, newest first."""
         call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
         return results.search_results(await self._api.call(ctx, call))
 

@@ -28,6 +28,7 @@ KNOWN: dict[str, Any] = {
     "to": Addresses,
     "body": Annotated[str, Field(description="Plain text or HTML.")],
     "subject": Annotated[str, Field(max_length=SUBJECT_CHARACTERS)],
+    "from_address": Annotated[str, Field(description="An alias of the inbox to send from.")],
     "send_at": Annotated[str, Field(description="RFC 3339 with offset, at most 30 days ahead.")],
 }
 EMPTY: tuple[Any, ...] = ("", None, [], {})
@@ -36,7 +37,7 @@ LEFT_OUT = {"inbox_id", "reply_to_message_id", "unsubscribe"}
 # Each has its own argument; the other fields share `options`, so that the list of tools stays short.
 OFTEN = {
     *("to", "subject", "body", "thread_id", "reply_all", "forward_of", "cc"),
-    *("attachments", "send_at", "idempotency_key"),
+    *("attachments", "send_at", "idempotency_key", "from_address"),
 }
 OPTIONS = "options"
 RENAMED = {"fields": "template_fields"}

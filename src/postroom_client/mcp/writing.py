@@ -27,7 +27,7 @@ from postroom_client.mcp.send_fields import given, takes
 DraftId = Annotated[str, Field(description="Id of the draft, drf_…", min_length=1)]
 DraftVersion = Annotated[
     int,
-    Field(description="The version you read: another one is not sent. 0: any version.", ge=0),
+    Field(description="The version you read: no other is sent. 0: any version.", ge=0),
 ]
 BodyOrTemplate = Annotated[str, Field(description="Plain text or HTML.")]
 ANSWERING = ("to", "subject", "thread_id", "forward_of")
@@ -49,7 +49,7 @@ class WritingTools:
         inbox_id: InboxId = "",
         **fields: Any,
     ) -> SentMail:
-        """Start a thread with a new email. It may be held for approval: the result says what happens next."""
+        """Start a thread with a new email. The result says whether it is held for approval."""
         found = await self._api.inbox_id(ctx, inbox_id)
         call = calls.send(found, to=to, **given({"subject": subject, "body": body, **fields}))
         return outgoing.sent_mail(await self._api.call(ctx, call))
@@ -80,13 +80,13 @@ class WritingTools:
         ] = "",
         **fields: Any,
     ) -> SentMail:
-        """Pass an email on to others, with its text below yours and all its files."""
+        """Forward an email with all its files, its text below yours."""
         steps = sending.forward(message_id, to=to, body=body, subject=subject or None, **given(fields))
         return outgoing.sent_mail(await self._api.call(ctx, steps))
 
     @takes("create_draft")
     async def create_draft(self, ctx: Ctx, inbox_id: InboxId = "", **fields: Any) -> DraftSummary:
-        """Write an email without sending it. Any field may be missing; a person or send_draft sends it."""
+        """Write an email that send_draft or a person sends later. Every field is optional."""
         found = await self._api.inbox_id(ctx, inbox_id)
         call = calls.create_draft(found, **given(fields))
         return outgoing.draft_alone(await self._api.call(ctx, call))
@@ -102,7 +102,7 @@ class WritingTools:
     async def send_draft(
         self, ctx: Ctx, draft_id: DraftId, version: DraftVersion = 0, idempotency_key: IdempotencyKey = ""
     ) -> SentMail:
-        """Send a draft as it is. It is then no draft any more, and may be held."""
+        """Send a draft as it is, which ends the draft. It may be held."""
         key = idempotency_key or None
         call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
         return outgoing.sent_mail(await self._api.call(ctx, call))
@@ -132,7 +132,7 @@ class WritingTools:
     async def wait_for_decision(
         self, ctx: Ctx, message_id: MessageId, timeout_seconds: Timeout = 60
     ) -> MessageStatus:
-        """Wait until a person approves or rejects what is held. Call it again if it is still held."""
+        """Wait until a person approves or rejects a held email. Call it again if it stays held."""
         found = await self._api.call(ctx, waiting.wait_for_decision(message_id, timeout_seconds))
         return outgoing.message_status(found)
 
