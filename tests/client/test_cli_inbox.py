@@ -107,3 +107,32 @@ def test_keys_of_an_inbox_are_made_listed_and_revoked(shell: Shell, inbox: Inbox
     first = shell.json("inbox", "keys", "list", inbox.id)["data"][0]["id"]
     revoked = shell.run("inbox", "keys", "revoke", inbox.id, first, "--no-json")
     assert "is revoked" in revoked.stderr
+
+
+def test_an_alias_is_added_listed_sent_from_and_deleted(
+    shell: Shell, inbox: Inbox, new_inbox: Callable[[], Inbox]
+) -> None:
+    alias, other = f"cli-alias@{DOMAIN}", new_inbox()
+    assert shell.json("inboxes", "add-alias", inbox.id, alias)["address"] == alias
+    assert alias in shell.human("inboxes", "aliases", inbox.address)
+    for wanted, said in (
+        (alias, "is already in use"),
+        (other.address, "is already in use"),
+        ("sales@elsewhere.example", "is not a verified domain"),
+        ("nonsense", "is not an email address"),
+    ):
+        refused = shell.run("inboxes", "add-alias", inbox.id, wanted, "--no-json")
+        assert (refused.exit_code, said in refused.stderr) == (1, True), refused.output
+    assert [each["address"] for each in shell.json("inboxes", "aliases", inbox.id)["data"]] == [alias]
+
+    order = ("send", "--to", "ann@example.com", "--inbox-id", inbox.id, "--subject", "Hi", "--body", "Hi")
+    sent = shell.json(*order, "--from-address", alias)
+    assert shell.json("messages", "get", sent["id"])["fromAddr"] == alias
+    strange = shell.run(*order, "--from-address", other.address, "--no-json")
+    assert (strange.exit_code, "or an alias of the inbox" in strange.stderr) == (1, True), strange.output
+
+    assert shell.run("inboxes", "delete-alias", inbox.id, alias).exit_code == 0
+    assert shell.json("inboxes", "aliases", inbox.id)["data"] == []
+    gone = shell.run("inboxes", "delete-alias", inbox.id, alias, "--no-json")
+    assert (gone.exit_code, "No such alias" in gone.stderr) == (1, True), gone.output
+    assert shell.json("inboxes", "add-alias", other.id, alias)["address"] == alias

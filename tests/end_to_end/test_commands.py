@@ -21,6 +21,9 @@ import psycopg
 import pytest
 
 from postroom.__main__ import main
+from postroom.commands.transfer import with_resources
+from postroom.mailbox import inboxes
+from postroom.resources import Resources
 from postroom_client import profiles
 from postroom_client.profiles import Profile
 from tests import warm_start
@@ -277,6 +280,41 @@ def test_migrate_brings_the_database_up_to_date(operator: Operator) -> None:
     assert operator.run("migrate").stdout == "The database is up to date.\n"
     with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection:
         assert connection.execute("select max(number) from schema_versions").fetchone()[0] == newest
+
+
+def test_an_import_of_an_export_creates_its_aliases_unless_told_not_to(
+    operator: Operator, tmp_path: Path
+) -> None:
+    operator.make_database()
+    made = operator.read("accounts", "create", "--name", "shop")["id"]
+
+    async def work(resources: Resources) -> None:
+        for name in ("one", "two"):
+            await resources.db.write(
+                inboxes.add, made, name, None, None, resources.config.domain, resources.now()
+            )
+
+    with_resources(work)
+    folder = tmp_path / "exported"
+    exported = [
+        {"address": "one@postroom.localhost", "aliases": ["sales@postroom.localhost"]},
+        {"address": "two@postroom.localhost", "aliases": ["one@postroom.localhost"]},
+    ]
+    for each in exported:
+        (folder / str(each["address"])).mkdir(parents=True)
+        for name in ("mail.mbox", "messages.jsonl"):
+            (folder / str(each["address"]) / name).touch()
+    (folder / "account.json").write_text(json.dumps({"inboxes": exported}))
+    refused = operator.run("import", "export", str(folder))
+    assert refused.returncode == 1
+    assert "one@postroom.localhost of two@postroom.localhost" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    told = {"imported": 0, "leftOut": 0, "aliases": 0}
+    assert operator.read("import", "export", str(folder), "--no-aliases") == told
+    assert operator.read("import", "export", str(folder), "--inbox", "two@postroom.localhost") == told
+    exported[1]["aliases"] = []
+    (folder / "account.json").write_text(json.dumps({"inboxes": exported}))
+    assert [operator.read("import", "export", str(folder))["aliases"] for _ in range(2)] == [1, 0]
 
 
 NEED_A_DATABASE = {

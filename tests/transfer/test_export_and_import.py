@@ -19,6 +19,7 @@ from postroom.errors import BadRequest
 from postroom.inward.extraction_pool import ExtractionPool
 from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.exported_aliases import create_all
 from postroom.processes import pools
 from postroom.processes.pools import ProcessPool
 from postroom.transfer import exported, mbox, sources
@@ -93,7 +94,7 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     inbox = await server.resources.db.read(inboxes.find, two)
     assert inbox is not None
     extractor = ExtractionPool()
-    assert exported.list_inboxes(folder) == ["one@postroom.localhost", "two@postroom.localhost"]
+    assert exported.list_inboxes(folder) == {"one@postroom.localhost": [], "two@postroom.localhost": []}
     assert exported.list_mails(folder, "two@postroom.localhost", server.clock.now()) == []
     filed = exported.list_mails(folder, "one@postroom.localhost", server.clock.now())
     try:
@@ -135,8 +136,51 @@ async def test_what_the_inbox_wrote_itself_was_sent(server: Server, tmp_path: Pa
     account = (await server.resources.db.read(accounts.list_all))[0]
     await export_account(server.resources, account, tmp_path / "out", list[int]().append)
     (shown,) = json.loads((tmp_path / "out" / "account.json").read_text())["inboxes"]
+    assert exported.list_inboxes(tmp_path / "out") == {"one@postroom.localhost": [alias]}
     assert (shown["aliases"], shown["catchAll"], shown["subdomains"]) == ([alias], False, False)
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()["total"] == 0
+
+
+async def test_the_aliases_of_an_export_are_created_all_or_none(server: Server) -> None:
+    """Commands import here: a server with the same names, and one where somebody else has an address."""
+    one, two = await server.new_inbox("one"), await server.new_inbox("two")
+    config, now, write = server.resources.config, server.clock.now(), server.resources.db.write
+    wanted = {
+        "one@postroom.localhost": ["sales@postroom.localhost", "help@postroom.localhost"],
+        "two@postroom.localhost": [
+            "taken@postroom.localhost",
+            "mail@elsewhere.example",
+            "spare@postroom.localhost",
+        ],
+    }
+
+    async def aliases() -> list[list[str]]:
+        pages = [await listed(server, f"/v1/inboxes/{each}/aliases") for each in (one, two)]
+        return [sorted(alias["address"] for alias in page) for page in pages]
+
+    taken = {"address": "taken@postroom.localhost"}
+    await server.api.post(f"/v1/inboxes/{one}/aliases", json=taken)
+    with pytest.raises(BadRequest) as refused:
+        await write(create_all, wanted, config, now)
+    first, *each, last = str(refused.value).splitlines()
+    assert "Nothing was imported" in first
+    assert [line.partition(": ")[0] for line in each] == [
+        "taken@postroom.localhost of two@postroom.localhost",
+        "mail@elsewhere.example of two@postroom.localhost",
+    ]
+    assert "--no-aliases" in last
+    assert await aliases() == [["taken@postroom.localhost"], []], "none was created"
+
+    await server.api.delete(f"/v1/inboxes/{one}/aliases/taken@postroom.localhost")
+    wanted["two@postroom.localhost"].remove("mail@elsewhere.example")
+    assert [await write(create_all, wanted, config, now) for _ in range(2)] == [4, 0]
+    assert await aliases() == [sorted(each) for each in wanted.values()]
+    entries = await listed(server, "/v1/audit?action=inbox.alias_added")
+    assert len(entries) == 5, "an import is in the audit log too"
+
+    many = {"one@postroom.localhost": [f"a{number}@elsewhere.example" for number in range(12)]}
+    with pytest.raises(BadRequest, match="And 2 more"):
+        await write(create_all, many, config, now)
 
 
 def numbered(number: int, answers: int | None = None) -> bytes:
@@ -189,6 +233,10 @@ async def test_what_an_inbox_has_is_not_read_again_and_an_import_that_broke_goes
 async def test_a_folder_that_is_no_export_is_refused_in_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
     with pytest.raises(BadRequest, match="not an export of an account"):
         exported.list_inboxes(tmp_path)
+    for wrong in ({"address": "one@x", "aliases": 3}, "one@x", {}):
+        (tmp_path / "account.json").write_text(json.dumps({"inboxes": [wrong]}))
+        with pytest.raises(BadRequest, match="not an export of an account"):
+            exported.list_inboxes(tmp_path)
     for address in ("../up", ".."):
         (tmp_path / "account.json").write_text(json.dumps({"inboxes": [{"address": address}]}))
         with pytest.raises(BadRequest, match="is not an address"):

@@ -252,14 +252,15 @@ def remove(tx: Tx, scope: Scope, domain_id: str) -> Domain:
     return domain
 
 
-def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str) -> str:
-    """The domain for a new inbox: the service's, or a verified one in scope."""
+def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str, field: str = "domain") -> str:
+    """The domain for a new address: the service's, or a verified one in scope. `field` named it."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
     if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted, service_domain)):
         return wanted
     raise InvalidDomain(
-        f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."
+        f"'{wanted[:253]}' is not a verified domain of this account. Verify it, or use {service_domain}.",
+        field=field,
     )
 
 

@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -63,20 +63,21 @@ def import_export(
         str,
         typer.Option("--inbox", help="Address or id of one inbox for all; else those of the same address."),
     ] = "",
+    has_aliases: Annotated[
+        bool, typer.Option("--aliases/--no-aliases", help="Create the aliases too; not with --inbox.")
+    ] = True,
     as_json: Json = None,
 ) -> None:
-    """Import what `postroom accounts export` wrote, with dates and labels; skips what is there."""
+    """Import what `postroom accounts export` wrote, with dates, labels and aliases; skips what is there."""
     from functools import partial
 
     from postroom.transfer import exported
 
-    addresses = exported.list_inboxes(folder)
+    found = exported.list_inboxes(folder)
     _import(
-        [
-            (_of_files(partial(exported.list_mails, folder, address)), inbox or address)
-            for address in addresses
-        ],
+        [(_of_files(partial(exported.list_mails, folder, address)), inbox or address) for address in found],
         as_json,
+        found if has_aliases and not inbox else {},
     )
 
 
@@ -170,13 +171,25 @@ def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
     return find
 
 
-def _import(wanted: "Sequence[tuple[Find, str]]", as_json: bool | None) -> None:
-    """From each source into its inbox. Emails are parsed by one process per core."""
+def _import(
+    wanted: "Sequence[tuple[Find, str]]",
+    as_json: bool | None,
+    aliases: "Mapping[str, Sequence[str]] | None" = None,
+) -> None:
+    """From each source into its inbox, after its aliases: email in their name counts as sent.
+
+    Emails are parsed by one process per core.
+    """
     from postroom.inward.extraction_pool import ExtractionPool
+    from postroom.operations.exported_aliases import create_all
     from postroom.processes.pools import ProcessPool
 
-    async def work(resources: "Resources") -> tuple[int, int]:
+    async def work(resources: "Resources") -> tuple[int, int, int]:
         found = [(find, await resources.db.read(_require_inbox, inbox)) for find, inbox in wanted]
+        created = 0
+        if aliases:
+            created = await resources.db.write(create_all, aliases, resources.config, resources.now())
+            found = [(find, await resources.db.read(_require_inbox, inbox.id)) for find, inbox in found]
         extractor, readers = ExtractionPool(), ProcessPool("postroom.transfer.reading_processes")
         gc.freeze()  # everything loaded so far stays
         imported = left_out = 0
@@ -187,11 +200,14 @@ def _import(wanted: "Sequence[tuple[Find, str]]", as_json: bool | None) -> None:
         finally:
             readers.close()
             await extractor.close()
-        return imported, left_out
+        return imported, left_out, created
 
-    imported, left_out = with_resources(work)
+    imported, left_out, created = with_resources(work)
     sentence = f"{imported} messages were imported; {left_out} were already there or are not mail."
-    done({"imported": imported, "leftOut": left_out}, sentence, as_json)
+    if created:
+        sentence += f"\n{created} aliases were created."
+    of_aliases = {} if aliases is None else {"aliases": created}
+    done({"imported": imported, "leftOut": left_out, **of_aliases}, sentence, as_json)
 
 
 async def _import_into(

@@ -70,7 +70,7 @@ def create_alias(tx: Tx, caller: Caller, inbox_id: str, body: NewAlias, config: 
             field="address",
         )
     require_name(tx, caller, name, host, config)
-    domains.require_usable(tx, caller.scope, host, config.domain)
+    domains.require_usable(tx, caller.scope, host, config.domain, "address")
     inboxes.lock(tx, found.id)
     address_uses.require_no_person(tx, [address], "address", caller.account_id)
     zone = domains.zone_of(tx, host, config.domain)
@@ -160,5 +160,5 @@ def require_own_domain(tx: Tx, caller: Caller, inbox: Inbox, field: str, config:
     if zone is None or (zone.owner == SERVICE and not is_operators):
         raise BadRequest(f"{field} needs an inbox on one of your domains. {host} is shared.", field=field)
     if zone.owner != SERVICE:
-        domains.require_usable(tx, caller.scope, zone.name, config.domain)
+        domains.require_usable(tx, caller.scope, zone.name, config.domain, field)
     return zone

@@ -1,4 +1,4 @@
-"""Reads files of `postroom accounts export`: dates to the millisecond, and labels."""
+"""Reads files of `postroom accounts export`: dates to the millisecond, labels and aliases."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,14 @@ from postroom.mailbox import labels
 from postroom.transfer.mbox import FiledMail, walk_mbox
 
 
-def list_inboxes(folder: Path) -> list[str]:
-    """The addresses of the exported inboxes."""
+def list_inboxes(folder: Path) -> dict[str, list[str]]:
+    """Return the addresses of the exported inboxes, each with its aliases."""
     try:
         described = json.loads((folder / "account.json").read_bytes())
-        found = [str(inbox["address"]) for inbox in described["inboxes"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = {
+            str(each["address"]): list(map(str, each.get("aliases", ()))) for each in described["inboxes"]
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"{folder} is not an export of an account: account.json: {error}.") from None
     if wrong := [address for address in found if "/" in address or address.startswith(".")]:
         raise BadRequest(f"{folder} is not an export of an account: '{wrong[0]}' is not an address.")
