@@ -57,7 +57,7 @@ from postroom.outward.notices import deliver_notice
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics, struct_types
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
-from postroom.queue import deliveries
+from postroom.queue import deliveries, leader_leases
 from postroom.queue.deliveries import Delivery
 from postroom.queue.queue_loop import Queue, run_queue
 from postroom.queue.recording import JOURNAL_NAME, Recorder
@@ -77,9 +77,17 @@ from postroom.web.streams.stream import Streams
 from postroom_mail.authentication import dkim
 
 KEY_USE_SECONDS = 5.0
-EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
-REPORTS = Queue(received_reports.BELL, received_reports.claim_due, received_reports.renew, at_once=2)
-ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
+EXAMINATIONS = Queue(examine.BELL, examine.is_due, examine.claim_due, examine.renew, at_once=16)
+REPORTS = Queue(
+    received_reports.BELL,
+    received_reports.is_due,
+    received_reports.claim_due,
+    received_reports.renew,
+    at_once=2,
+)
+ANSWERS = Queue(
+    review_answers.BELL, review_answers.is_due, review_answers.claim_due, review_answers.renew, at_once=8
+)
 
 
 class Postroom:
@@ -190,7 +198,19 @@ async def open_resources(
     stack.push_async_callback(resolver.close)
     stopping, loops = asyncio.Event(), LoopSupervisor(clock)
     tracing, blobs = await open_tracing(stack, config), open_blobs(config)
-    resources = Resources(config, db, blobs, clock, resolver, stopping, loops=loops, tracing=tracing)
+    resources = Resources(
+        config,
+        db,
+        blobs,
+        clock,
+        resolver,
+        stopping,
+        loops=loops,
+        tracing=tracing,
+        is_alone=not config.database_url,
+    )
+    if resources.is_alone:
+        await leader_leases.release_of_earlier(resources)
     await require_one_store(resources)
     run(stack, resources, "one store", partial(keep_store, resources))
     return resources

@@ -83,7 +83,7 @@ def start_judges(stack: contextlib.AsyncExitStack, resources: Resources) -> None
 def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
     """Starts what rules have queued, and the judge, whom they may ask."""
     judge = start_judge(stack, resources) if resources.config.judge_url else None
-    queue = Queue(tasks.BELL, tasks.claim_due, tasks.renew, at_once=8)
+    queue = Queue(tasks.BELL, tasks.is_due, tasks.claim_due, tasks.renew, at_once=8)
     ask = None if judge is None else judge.ask_about
     resources.loops.run(stack, "follow-ups", partial(nudges.send_nudges, resources))
     resources.loops.run(

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from postroom import ids
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.asked_once import AskedOnce
@@ -95,6 +96,8 @@ class Resources(Struct, frozen=True):
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
     event_translation: EventTranslation = field(default_factory=EventTranslation)
+    node: str = field(default_factory=ids.trace)  # the id of this process among nodes
+    is_alone: bool = False  # no other server can use the database: this one holds the lock of its folder
     tracing: Tracing | None = None  # set where spans are recorded
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 

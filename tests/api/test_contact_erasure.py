@@ -325,7 +325,7 @@ async def test_several_nodes_erase_once_and_one_at_a_time(server: Server) -> Non
     db, now = server.resources.db, server.clock.now()
     assert await db.write(leader_leases.take, run_jobs.DUTY, "another node", now + run_jobs.DUTY_HELD, now)
     await db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, job_id), job_id)))
-    await run_jobs.carry_out(server.resources, job_id, "me")
+    await run_jobs.carry_out(server.resources, job_id)
     assert (await server.api.get(f"/v1/jobs/{job_id}")).json()["done"] == 0, "the other has the duty"
     await asyncio.gather(*(take_all_steps(server, job_id) for _ in range(3)))
     job = await finished(server, job_id)

@@ -35,6 +35,12 @@ class Shelf:
     waiting: list[int]
     asked: list[tuple[list[int], int]] = field(default_factory=list)
     faults: int = 0
+    looks: int = 0
+    is_any_due: bool = True
+
+    def is_due(self, tx: Tx, now: int) -> bool:
+        self.looks += 1
+        return self.is_any_due
 
     def claim(self, tx: Tx, running: Sequence[int], limit: int, now: int) -> Sequence[int]:
         self.asked.append((sorted(running), limit))
@@ -52,13 +58,30 @@ class Shelf:
 async def working(
     resources: Resources, shelf: Shelf, handle: Callable[[int], Awaitable[None]], at_once: int
 ) -> AsyncIterator[None]:
-    queue: Queue[int] = Queue("bell", shelf.claim, shelf.renew, at_once)
+    queue: Queue[int] = Queue("bell", shelf.is_due, shelf.claim, shelf.renew, at_once)
     task = asyncio.create_task(run_queue(resources, queue, handle))
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.sqlite_alone
+async def test_without_a_ring_nothing_is_claimed_until_something_is_due(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_loop, "IDLE_SECONDS", 0.001)
+    shelf, done = Shelf([], is_any_due=False), list[int]()
+
+    async def handle(item: int) -> None:
+        done.append(item)
+
+    async with working(resources, shelf, handle, at_once=3):
+        await until(lambda: shelf.looks > 3)
+        assert len(shelf.asked) == 1, "its start claims without a look"
+        shelf.waiting, shelf.is_any_due = [7], True
+        await until(lambda: done == [7])
 
 
 @pytest.mark.sqlite_alone

@@ -280,7 +280,7 @@ class Play:
             await self.works(partial(self.carry_out, job_id))
 
     async def carry_out(self, job_id: str, node: Node) -> None:
-        await run_jobs.carry_out(node.house.resources, job_id, str(id(node)))
+        await run_jobs.carry_out(node.house.resources, job_id)
 
     async def a_contact_is_exported(self) -> None:
         address = self.dice.choice([*ATTACKERS, *CUSTOMERS])
@@ -330,7 +330,7 @@ class Play:
         self.clock.turn(MINUTE)
         house = self.nodes[0].house
         for job_id in await house.resources.db.read(jobs.list_running):
-            await run_jobs.carry_out(house.resources, job_id, "the last")
+            await run_jobs.carry_out(house.resources, job_id)
         await house.step(2 * DAY)
         await upkeep_loop.one_round(house.resources)
         await self.let_each_person_approve()

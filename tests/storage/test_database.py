@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from postroom.errors import Unavailable
+from postroom.storage import bells
 from postroom.storage.database import Database, Overdue, Row, Tx
 from postroom.storage.engines.postgres import open_postgres
 from postroom.storage.engines.sqlite import open_sqlite
@@ -237,6 +238,35 @@ async def test_a_ring_wakes_every_ear_and_one_that_came_before_the_wait_is_not_l
     assert await second.wait(60)
     assert not await other.wait(0.05)
     assert not await first.wait(0.05)
+
+
+@pytest.mark.sqlite_alone
+async def test_long_waits_end_together_and_no_ring_is_lost(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, ends = asyncio.get_running_loop(), list[float]()
+    monkeypatch.setattr(bells, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(bells, "MOMENTS_A_SECOND", 20)
+    began = loop.time()
+    waiting = [asyncio.create_task(db.listen("mail").wait(0.05 + number / 1000)) for number in range(3)]
+    for each in waiting:
+        each.add_done_callback(lambda _: ends.append(loop.time()))
+    assert await asyncio.gather(*waiting) == [False, False, False]
+    assert max(ends) * 20 // 1 - min(ends) * 20 // 1 <= 1
+    assert min(ends) > began
+    subscription = db.listen("mail")
+    hearing = asyncio.create_task(subscription.wait(60))
+    await asyncio.sleep(0)
+    db.ring("mail")
+    db.ring("mail")
+    assert await hearing
+    assert not await subscription.wait(0)
+    hearing = asyncio.create_task(subscription.wait(60))
+    await asyncio.sleep(0)
+    hearing.cancel()
+    assert (await asyncio.gather(hearing, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+    db.ring("mail")
+    assert await subscription.wait(60)
 
 
 async def test_a_closed_ear_is_forgotten(db: Database) -> None:

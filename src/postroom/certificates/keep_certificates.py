@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from postroom import ids
 from postroom.certificates import certificates
 from postroom.certificates.certificates import OpenChallenge, StoredCertificate
 from postroom.certificates.in_use import CertificatesInUse
@@ -35,7 +34,6 @@ class CertificateKeeper:
         # TLS-ALPN-01 is second choice: for a moment clients meet the certificate that answers the challenge.
         self._type = certificates.HTTP_01 if has_http else certificates.TLS_ALPN_01
         self._asks_dns = dns is not None and not has_http
-        self._node = ids.trace()
         self._wanted_at = -WANTED_EVERY
 
     async def run(self) -> None:
@@ -52,9 +50,7 @@ class CertificateKeeper:
             bell.close()
 
     async def _leads(self) -> bool:
-        now = self._resources.now()
-        until = now + DUTY_HELD
-        return await self._resources.db.write(leader_leases.take, DUTY, self._node, until, now)
+        return await leader_leases.hold(self._resources, DUTY, DUTY_HELD)
 
     async def _take_into_use(self) -> None:
         issued = await self._resources.db.read(certificates.list_issued)

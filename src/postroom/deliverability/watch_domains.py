@@ -2,7 +2,6 @@
 
 import asyncio
 
-from postroom import ids
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE, SERVICE_ID, Domain
 from postroom.accounts.scope import Scope, default_pod
@@ -21,11 +20,9 @@ DUTY_HELD = 10 * MINUTE
 
 async def watch_domains(resources: Resources) -> None:
     """Runs until cancelled."""
-    me = ids.trace()
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        now = resources.now()
-        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
+        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
             while await look_at_some(resources):
                 pass
         await asyncio.sleep(PAUSE_SECONDS)

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from postroom import ids
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.deliverability import reputation
 from postroom.queue import leader_leases
@@ -16,11 +15,11 @@ DUTY_HELD = 2 * MINUTE
 
 async def watch_reputation(resources: Resources) -> None:
     """Runs until cancelled. Begins an hour back, as no server may have run meanwhile."""
-    me, since = ids.trace(), resources.now() - HOUR
+    since = resources.now() - HOUR
     while True:
         await asyncio.sleep(PAUSE_SECONDS)
         now = resources.now()
-        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
+        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
             await look_since(resources, since)
             since = now - LOOK_BACK
 

@@ -88,6 +88,10 @@ def add_all(tx: Tx, new: Iterable[Examination]) -> None:
     )
 
 
+def is_due(tx: Tx, now: int) -> bool:
+    return leases.is_due(tx, EXAMINATIONS, now)
+
+
 def claim_due(tx: Tx, running: Sequence[Examination], limit: int, now: int) -> list[Examination]:
     return [item_from_row(Examination, row) for row in leases.claim_due(tx, EXAMINATIONS, limit, now)]
 

@@ -83,6 +83,10 @@ def add_all(tx: Tx, new: Iterable[ReceivedReport]) -> None:
     )
 
 
+def is_due(tx: Tx, now: int) -> bool:
+    return leases.is_due(tx, REPORTS, now)
+
+
 def claim_due(tx: Tx, running: Sequence[ReceivedReport], limit: int, now: int) -> list[ReceivedReport]:
     return [ReceivedReport.from_row(row) for row in leases.claim_due(tx, REPORTS, limit, now)]
 

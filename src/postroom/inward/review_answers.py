@@ -87,6 +87,10 @@ def add_all(tx: Tx, new: Iterable[ReviewAnswer]) -> None:
     )
 
 
+def is_due(tx: Tx, now: int) -> bool:
+    return leases.is_due(tx, ANSWERS, now)
+
+
 def claim_due(tx: Tx, running: Sequence[ReviewAnswer], limit: int, now: int) -> list[ReviewAnswer]:
     return [ReviewAnswer.from_row(row) for row in leases.claim_due(tx, ANSWERS, limit, now)]
 

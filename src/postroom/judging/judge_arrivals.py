@@ -4,7 +4,6 @@ Nothing waits for it: without an answer in time the verdict of the rules stays.
 """
 
 import asyncio
-import secrets
 from collections import deque
 from collections.abc import Sequence
 
@@ -39,7 +38,6 @@ class Judge(Struct):
 
     resources: Resources
     fetcher: Fetcher
-    node: str = field(default_factory=lambda: secrets.token_hex(8))
     asked: "deque[float]" = field(default_factory=deque)
     seen: dict[str, None] = field(default_factory=dict)
     failures: int = 0
@@ -48,12 +46,9 @@ class Judge(Struct):
     async def run(self) -> None:
         since = self.resources.now()
         while True:
-            if await self.resources.db.write(self._has_duty, self.resources.now()):
+            if await leader_leases.hold(self.resources, DUTY, DUTY_LENGTH):
                 since = await self.look(since)
             await asyncio.sleep(PAUSE_SECONDS)
-
-    def _has_duty(self, tx: Tx, now: int) -> bool:
-        return leader_leases.take(tx, DUTY, self.node, now + DUTY_LENGTH, now)
 
     async def look(self, since: int) -> int:
         """Asks about mail whose event came since a moment. Returns the time of the newest event."""

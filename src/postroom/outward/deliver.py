@@ -28,5 +28,13 @@ async def deliver_all(
             NOTICE: partial(deliver_notice.write_tried, resources),
         }
     )
-    bell, claim = deliveries.BELLS[kind], Claims(kind).claim
-    await run_queue(resources, Queue(bell, claim, deliveries.renew, AT_ONCE[kind], FINISH_SECONDS), deliver)
+    claims = Claims(kind)
+    queue = Queue(
+        deliveries.BELLS[kind],
+        claims.is_any_due,
+        claims.claim,
+        deliveries.renew,
+        AT_ONCE[kind],
+        FINISH_SECONDS,
+    )
+    await run_queue(resources, queue, deliver)

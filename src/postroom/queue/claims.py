@@ -52,6 +52,14 @@ class Claims:
         self._point: tuple[int, str] = START
         self._passed: set[str] = set()  # the lanes with waiting deliveries before the position
 
+    def is_any_due(self, tx: Tx, now: int) -> bool:
+        found = tx.one(
+            f"select 1 as found from deliveries where state = 'pending' and kind = {literal(self._kind)}"
+            " and due_at <= :now limit 1",
+            now=now,
+        )
+        return found is not None
+
     def claim(self, tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
         if not 0 <= now - self._began_at < ANEW:
             self._began_at, self._point, self._passed = now, START, set()

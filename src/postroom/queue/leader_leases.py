@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from postroom.clock import DAY
+from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 
@@ -13,6 +15,43 @@ class LeaderLease(Struct, frozen=True):
 
 FIRST_SECONDS = 5.0  # before a node takes a duty: the start has other things to do
 NODE = "node "  # before the id of a node: its presence is stored as a duty too
+# With SQLite one process holds the lock of the data folder. It keeps a duty this long, so that an idle server
+# writes nothing; a start releases what an earlier process held.
+ALONE = DAY
+
+
+async def hold(resources: Resources, name: str, length: int) -> bool:
+    """Return whether this node has the duty now, taken or kept for that long."""
+    now, me = resources.now(), resources.node
+    if not resources.is_alone:
+        return await resources.db.write(take, name, me, now + length, now)
+    if await resources.db.read(_has_half, name, me, now):
+        return True
+    return await resources.db.write(take, name, me, now + ALONE, now)
+
+
+async def announce_node(resources: Resources, where: str, length: int) -> None:
+    """Announces where this node runs, valid that long. Dead nodes are removed."""
+    now, me = resources.now(), resources.node
+    if not resources.is_alone:
+        await resources.db.write(show_presence, me, where, now + length, now)
+    elif not await resources.db.read(_has_half, NODE + me, where, now):
+        await resources.db.write(show_presence, me, where, now + ALONE, now)
+
+
+async def release_of_earlier(resources: Resources) -> None:
+    """At the start of a server that is alone: whoever holds a duty has died."""
+    await resources.db.write(_release_all)
+
+
+def _has_half(tx: Tx, name: str, holder: str, now: int) -> bool:
+    """Half of the time is left: it need not be taken again."""
+    row = tx.one("select holder, held_until from duties where name = :name", name=name)
+    return row is not None and row["holder"] == holder and row["held_until"] > now + ALONE // 2
+
+
+def _release_all(tx: Tx) -> None:
+    tx.run("delete from duties")
 
 
 def list_held(tx: Tx, now: int, limit: int) -> list[LeaderLease]:

@@ -19,6 +19,10 @@ class WorkTable(Struct, frozen=True):
     key: str
 
 
+def is_due(tx: Tx, table: WorkTable, now: int) -> bool:
+    return tx.one(f"select 1 as found from {table.name} where due_at <= :now limit 1", now=now) is not None
+
+
 def claim_due(tx: Tx, table: WorkTable, limit: int, now: int) -> list[Row]:
     """Claims due rows for a lease; only one of several nodes gets each."""
     rows = tx.all(

@@ -1,26 +1,50 @@
 """Bells wake loops that wait for work. A ring is a hint; the rows are the truth."""
 
 import asyncio
-import contextlib
+
+# Long waits end at common moments, a quarter of a second apart: an idle process wakes once for many loops.
+LONG_SECONDS = 1.0
+MOMENTS_A_SECOND = 4
 
 
 class BellEar:
+    """For one listener at a time."""
+
     def __init__(self, ears: dict["BellEar", None]) -> None:
-        self._rung = asyncio.Event()
-        self.hear = self._rung.set  # without a wrapper: ten thousand may be rung at once
+        self._is_rung = False
+        self._waiting: asyncio.Future[None] | None = None
         self._ears = ears
         ears[self] = None
 
     async def wait(self, timeout: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._rung.wait()
-        heard = self._rung.is_set()
-        self._rung.clear()
+        """Return whether it was rung."""
+        if not self._is_rung:
+            loop = asyncio.get_running_loop()
+            ends = loop.time() + timeout
+            if timeout >= LONG_SECONDS:
+                ends = round(ends * MOMENTS_A_SECOND) / MOMENTS_A_SECOND
+            waiting = self._waiting = loop.create_future()
+            timer = loop.call_at(ends, _end, waiting)
+            try:
+                await waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
+        heard, self._is_rung = self._is_rung, False
         return heard
+
+    def hear(self) -> None:
+        self._is_rung = True
+        if self._waiting is not None:
+            _end(self._waiting)
 
     def close(self) -> None:
         self._ears.pop(self, None)
+
+
+def _end(waiting: "asyncio.Future[None]") -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 class Bells:

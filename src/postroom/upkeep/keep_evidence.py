@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from postroom import ids
 from postroom.accounts import audit_chain, signing_keys
 from postroom.accounts.audit_entries import AuditEntry
 from postroom.clock import DAY, SECOND, to_iso
@@ -35,11 +34,9 @@ class Export(NamedTuple):
 
 async def keep_evidence(resources: Resources) -> None:
     """Runs until cancelled. One node of several does the work."""
-    me = ids.trace()
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        now = resources.now()
-        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
+        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
             await one_round(resources)
         resources.loops.works("evidence")
         await asyncio.sleep(ROUND_SECONDS)

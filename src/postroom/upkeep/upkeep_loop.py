@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from postroom import ids
 from postroom.clock import SECOND
 from postroom.mailbox import contact_counting, documents, inboxes, thread_digests
 from postroom.queue import leader_leases
@@ -33,14 +32,13 @@ FEWEST_ROWS, MOST_ROWS = 10, 500
 
 async def run_upkeep(resources: Resources) -> None:
     """Runs until cancelled. One node maintains database and common store; each sweeps its own folder."""
-    steps, sweep, me = Steps(resources), orphans.Sweep(resources), ids.trace()
+    steps, sweep = Steps(resources), orphans.Sweep(resources)
     try:
-        await show_presence(resources, me)
+        await show_presence(resources)
         await asyncio.sleep(leader_leases.FIRST_SECONDS)
         while True:
-            await show_presence(resources, me)
-            now = resources.now()
-            is_mine = await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now)
+            await show_presence(resources)
+            is_mine = await leader_leases.hold(resources, DUTY, DUTY_HELD)
             if is_mine:
                 await steps.one_round()
             if is_mine or not resources.blobs.is_shared:
@@ -49,12 +47,11 @@ async def run_upkeep(resources: Resources) -> None:
     finally:
         with contextlib.suppress(Exception):  # then another node waits until the duty expires
             async with asyncio.timeout(LEAVE_SECONDS):
-                await resources.db.write(leave, me, where(resources))
+                await resources.db.write(leave, resources.node, where(resources))
 
 
-async def show_presence(resources: Resources, me: str) -> None:
-    now = resources.now()
-    await resources.db.write(leader_leases.show_presence, me, where(resources), now + DUTY_HELD, now)
+async def show_presence(resources: Resources) -> None:
+    await leader_leases.announce_node(resources, where(resources), DUTY_HELD)
 
 
 def leave(tx: Tx, me: str, place: str) -> None:

@@ -23,6 +23,7 @@ STOP_SECONDS = 8
 ABORT_SECONDS = 1
 POLL_SECONDS = 0.01
 RESTART_SECONDS = 1.0
+DATE_SECONDS = 1.0
 
 
 class HttpServer:
@@ -89,10 +90,11 @@ class HttpServer:
         self._main_loop = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
-        """uvicorn's own loop, which updates the date of its answers."""
+        """Updates the date of the answers. uvicorn's own loop does so too, but wakes ten times a second."""
         while not self._server.should_exit:
             try:
-                await self._server.main_loop()
+                await self._server.on_tick(0)
+                await asyncio.sleep(DATE_SECONDS)
             except Exception:
                 log.get().exception("the main loop of the HTTP server failed")
                 await asyncio.sleep(RESTART_SECONDS)

@@ -5,7 +5,6 @@ folder of wanted email, would undo it. The weights and the mark of the examples 
 after a crash the same are learned again, from the weights before.
 """
 
-import secrets
 from collections.abc import Sequence
 
 from postroom.clock import SECOND
@@ -30,19 +29,19 @@ DUTY, DUTY_LENGTH = "junk", 60 * SECOND
 
 async def learn_all(resources: Resources) -> None:
     """Runs until cancelled. One node learns for all."""
-    node, bell = secrets.token_hex(8), resources.db.listen(examples.BELL)
+    bell = resources.db.listen(examples.BELL)
     try:
         while True:
-            if not await learn_some(resources, node):
+            if not await learn_some(resources):
                 await bell.wait(IDLE_SECONDS)
     finally:
         bell.close()
 
 
-async def learn_some(resources: Resources, node: str) -> bool:
+async def learn_some(resources: Resources) -> bool:
     """False if nothing waits, or another node learns."""
     waiting = await resources.db.read(examples.find_teacher)
-    if waiting is None or not await resources.db.write(_has_duty, node, resources.now()):
+    if waiting is None or not await leader_leases.hold(resources, DUTY, DUTY_LENGTH):
         return False
     account_id, teacher = waiting
     told = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)
@@ -53,10 +52,6 @@ async def learn_some(resources: Resources, node: str) -> bool:
     learned = [(each, model.encode_features(numbers)) for each, numbers in found]
     await resources.db.write(_store, account_id, teacher, weights, learned, resources.now())
     return True
-
-
-def _has_duty(tx: Tx, node: str, now: int) -> bool:
-    return leader_leases.take(tx, DUTY, node, now + DUTY_LENGTH, now)
 
 
 async def _features(resources: Resources, each: TaughtExample) -> tuple[int, ...]:

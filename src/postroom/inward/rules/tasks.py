@@ -48,6 +48,10 @@ def add(tx: Tx, rule: Rule, place: int, inbox_id: str, message_id: str, now: int
     tx.ring(BELL)
 
 
+def is_due(tx: Tx, now: int) -> bool:
+    return leases.is_due(tx, TABLE, now)
+
+
 def claim_due(tx: Tx, running: Sequence[Task], limit: int, now: int) -> list[Task]:
     return [Task.from_row(row) for row in leases.claim_due(tx, TABLE, limit, now)]
 

@@ -15,6 +15,7 @@ from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 
 IDLE_SECONDS = 0.5
+BLIND_SECONDS = 5.0  # a look at the tables although the database has not changed: a lease may have ended
 TIDY_SECONDS = 60.0
 LOOK_SECONDS = 5.0
 SILENT_SECONDS = 120.0  # without an entry although there is much to do: a batch takes a second or two
@@ -36,6 +37,7 @@ class _Keeper:
         self._db = resources.db
         self._holder = index_upkeep.holder_of(resources.config.data_dir)
         self._pace = Pace()
+        self._seen: tuple[int | None, float] = (None, 0.0)  # the database without work, and when it was seen
         self._tidied_at = time.monotonic()
         self._processes = ChildSupervisor("search index")
         self._may_start = resources.config.workers > 0 and not resources.config.database_url
@@ -45,7 +47,8 @@ class _Keeper:
 
     async def turn(self) -> None:
         try:
-            await self._mend()
+            if await self._mend():
+                self._seen = (None, 0.0)
             rest = await self._work()
             self._resources.loops.works("search")
         except Exception as error:
@@ -55,10 +58,15 @@ class _Keeper:
 
     async def _work(self) -> float:
         """Does what is due. Returns the seconds to rest."""
+        version, seen = self._db.version(), self._seen
+        if version is not None and version == seen[0] and time.monotonic() - seen[1] < BLIND_SECONDS:
+            await self._tidy_at_times()
+            return IDLE_SECONDS
         if self._may_start and await self._db.read(indexing.has_at_least, index_process.FEW):
             await self._have_much_indexed()
         started = time.monotonic()
         done = await indexing.step(self._db, self._holder, self._resources.now())
+        self._seen = (None if done else version, time.monotonic())
         await self._tidy_at_times()
         rest = self._pace.rest(time.monotonic() - started)
         has_more = done is IndexStep.PART or (done and await self._db.read(indexing.has_full_batch))

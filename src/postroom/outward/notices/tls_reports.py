@@ -40,11 +40,9 @@ DUTY_HELD = 10 * MINUTE
 
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
-    me = ids.trace()
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        now = resources.now()
-        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
+        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
             await write_due(resources)
         await asyncio.sleep(PAUSE_SECONDS)
 

@@ -36,6 +36,8 @@ class Turns:
         self._changed = threading.Condition()
         self._is_writing = False
         self._is_asked = False
+        self._count = 0
+        self._is_over = False
 
     def begin(self) -> None:
         """Called before a transaction: waits for `between_transactions`."""
@@ -46,6 +48,18 @@ class Turns:
     def end(self) -> None:
         with self._changed:
             self._is_writing = False
+            self._count += 1
+            self._changed.notify_all()
+
+    def wait_for_one(self, after: int) -> int:
+        """Waits for a transaction later than that number, or the end. Returns the number of the last."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._count != after)
+            return self._count
+
+    def stop(self) -> None:
+        with self._changed:
+            self._is_over = True
             self._changed.notify_all()
 
     @contextmanager
@@ -140,11 +154,17 @@ class Checkpointer:
         """Connects when the first copy is due: a database closed before needs none."""
         copier: LogCopier | None = None
         analyze_at = time.monotonic() + ANALYZE_SECONDS
-        pause_seconds = LONGEST_PAUSE_SECONDS
+        pause_seconds, last, is_whole = LONGEST_PAUSE_SECONDS, 0, True
         while not self._stopping.wait(pause_seconds):
+            if is_whole:  # nothing to copy until the next transaction
+                last = self._turns.wait_for_one(last)
+                if self._stopping.is_set():
+                    break
             try:
                 copier = copier or LogCopier(self._connect(), self._turns)
-                pause_seconds = next_pause(pause_seconds, copier.step())
+                copied = copier.step()
+                is_whole = not copied
+                pause_seconds = next_pause(pause_seconds, copied)
                 if time.monotonic() >= analyze_at:
                     analyze_at = time.monotonic() + ANALYZE_SECONDS
                     copier.analyze()
@@ -157,4 +177,5 @@ class Checkpointer:
 
     def close(self) -> None:
         self._stopping.set()
+        self._turns.stop()
         self._thread.join()

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from postroom import ids, log
+from postroom import log
 from postroom.clock import SECOND
 from postroom.mailbox import jobs
 from postroom.queue import leader_leases
@@ -17,19 +17,18 @@ DUTY_HELD = 20 * SECOND
 
 async def run_jobs(resources: Resources) -> None:
     """Runs until cancelled."""
-    me = ids.trace()
     with closing(resources.db.listen(jobs.BELL)) as subscription:
         while True:
             for job_id in await resources.db.read(jobs.list_running):
-                await carry_out(resources, job_id, me)
+                await carry_out(resources, job_id)
             resources.loops.works("jobs")
             await subscription.wait(IDLE_SECONDS)
 
 
-async def carry_out(resources: Resources, job_id: str, me: str) -> None:
+async def carry_out(resources: Resources, job_id: str) -> None:
     """Go on with a job until it is over, as long as this node has the duty. One that fails is tried again."""
     is_over = False
-    while not is_over and await _has_duty(resources, me):
+    while not is_over and await leader_leases.hold(resources, DUTY, DUTY_HELD):
         until = resources.now() + DUTY_HELD // 2
         while not is_over and resources.now() < until:
             try:
@@ -39,8 +38,3 @@ async def carry_out(resources: Resources, job_id: str, me: str) -> None:
                 return
             await orphans.remove_blobs(resources, step.blobs)
             is_over = step.is_over
-
-
-async def _has_duty(resources: Resources, me: str) -> bool:
-    now = resources.now()
-    return await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now)

@@ -154,6 +154,8 @@ class Live:
         while True:
             await asyncio.sleep(SESSION_WATCH_SECONDS)
             asked = sorted({page.session.id for page in self._pages})
+            if not asked:
+                continue
             valid = await self._resources.db.read(sessions.find_valid, asked, self._resources.now())
             for page in self._pages:
                 if page.session.id not in valid and page.session.id in asked:

@@ -303,7 +303,8 @@ class Streams:
         """Runs until cancelled: if a key ends or may no longer read, its streams close within a second."""
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
-            await self._close_revoked(self._all())
+            if self._open:
+                await self._close_revoked(self._all())
 
     async def _close_revoked(self, streams: list[Stream]) -> None:
         asked = sorted({stream.caller.key_id for stream in streams})

@@ -55,13 +55,13 @@ class Node(Struct, frozen=True):
     duties: list[str]  # what it does for all nodes
 
 
-def to_nodes(held: list[LeaderLease]) -> list[Node]:
+def to_nodes(held: list[LeaderLease], now: int) -> list[Node]:
     """From the duties held now: a node's presence is stored as a duty too."""
     return [
         Node(
             id=(node := each.name.removeprefix(leader_leases.NODE)),
             where=each.holder,
-            heard_at=each.held_until - DUTY_HELD,
+            heard_at=min(now, each.held_until - DUTY_HELD),  # one that is alone holds it for longer
             duties=[other.name for other in held if other.holder == node],
         )
         for each in held
@@ -116,7 +116,7 @@ def read_certificate(config: Config) -> CertificateState | None:
 async def show_health(context: PageContext) -> Response:
     resources = context.call.resources
     overview = await context.read(read_overview, context, context.call.now())
-    hours, nodes = overview.hours, to_nodes(overview.duties)
+    hours, nodes = overview.hours, to_nodes(overview.duties, context.call.now())
     return await context.show(
         "health.html",
         "operator",
