@@ -85,6 +85,25 @@ async def received(host: Server, inbox_id: str, number: int) -> list[dict[str, A
 
 
 @pytest.mark.sqlite_alone
+async def test_an_alias_at_another_domain_is_no_contact_but_one_of_another_inbox_is(host: Server) -> None:
+    support, sales = await inbox_of(host, "support"), await inbox_of(host, "sales")
+    home = f"help@{host.resources.config.domain}"
+    assert (await add(host, support, home)).status_code == 201
+    for number, (inbox_id, sender, to) in enumerate(
+        ((support, f"support@{OURS}", home), (support, home, f"support@{OURS}"), (sales, "", home))
+    ):
+        body = {"to": to, "subject": "Note", "body": "Note"} | ({"fromAddress": sender} if sender else {})
+        sent = await host.api.post(
+            f"/v1/inboxes/{inbox_id}/send", json=body, headers={"Idempotency-Key": str(number)}
+        )
+        assert sent.status_code == 200, sent.text
+    assert len(await received(host, support, 3)) == 3
+    for inbox_id, contacts in ((support, [f"sales@{OURS}"]), (sales, [home])):
+        page = (await host.api.get("/v1/contacts", params={"inboxId": inbox_id})).json()
+        assert [each["address"] for each in page["data"]] == contacts
+
+
+@pytest.mark.sqlite_alone
 async def test_email_to_an_alias_comes_once_and_says_where_it_came_to(host: Server) -> None:
     inbox_id = await inbox_of(host, "support")
     made = await add(host, inbox_id, f"Billing@{OURS}")

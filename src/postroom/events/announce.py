@@ -67,4 +67,4 @@ def _to_use(news: NewEvent) -> UsageGrowth:
 
 
 def _to_letter(news: NewEvent) -> Letter:
-    return Letter(news.account_id, news.pod_id, news.document, news.occurred_at)
+    return Letter(news.account_id, news.pod_id, news.document, news.occurred_at, news.own_addresses)

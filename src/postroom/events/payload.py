@@ -3,7 +3,7 @@
 A stub has everything but the texts, built once as bytes; each read inserts the texts from the message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -26,6 +26,7 @@ from postroom.mailbox.documents import (
     Verdicts,
 )
 from postroom.mailbox.holds import Hold
+from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom_mail.reading.category import Category
 
@@ -196,6 +197,14 @@ class NewEvent(Struct, frozen=True):
     failure: DeliveryFailure | None = None
     hold: Hold | None = None
     actor: Actor | None = None
+    own_addresses: Collection[str] = ()  # of its inbox: it is no contact of its own
+
+    @classmethod
+    def of(
+        cls, inbox: Inbox, kind: str, document: Document, files: Sequence[Attachment], occurred_at: int
+    ) -> "NewEvent":
+        found = cls(inbox.account_id, inbox.pod_id, kind, document, files, occurred_at)
+        return structs.replace(found, own_addresses=inbox.mailboxes)
 
 
 class SystemNotice(Struct, frozen=True):

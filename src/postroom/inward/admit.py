@@ -129,4 +129,4 @@ def get_names(tx: Tx, message_id: str) -> Names:
 
 def emit(tx: Tx, inbox: Inbox, kind: str, document: Document, base_url: str, now: int) -> list[str]:
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
-    return announce(tx, NewEvent(inbox.account_id, inbox.pod_id, kind, document, files, now), base_url)
+    return announce(tx, NewEvent.of(inbox, kind, document, files, now), base_url)

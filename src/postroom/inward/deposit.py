@@ -397,4 +397,4 @@ def to_examination(copy: StoredCopy) -> Examination:
 
 def to_new_event(copy: StoredCopy) -> NewEvent:
     inbox, files, now = copy.inbox, copy.read.attachments, copy.mail.now
-    return NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
+    return NewEvent.of(inbox, MESSAGE_RECEIVED, copy.document, files, now)

@@ -297,7 +297,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
             correspondents.mark_verified(tx, inbox.id, sender_of(document), now)
         screening.record_name(tx, sender_of(document), document)
     ruled = apply_all(tx, [LetIn(inbox, document, found.attachments, message.created_at)], now)[0]
-    news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, ruled.document, found.attachments, now)
+    news = NewEvent.of(inbox, MESSAGE_RECEIVED, ruled.document, found.attachments, now)
     if ruled.is_hidden:
         count_untold(tx, [news])
         return [event_log.bell(inbox.account_id)]

@@ -3,7 +3,7 @@
 It is counted with the event that it came or left. Imported and blocked email counts for nobody.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import INBOUND, RECEIVED, SENT
 from postroom.mailbox.thread_digests import plain_name
 from postroom.storage import pages
-from postroom.storage.database import Tx, all_of, delete, field_names
+from postroom.storage.database import Tx, delete, field_names
 from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_list
 
 RECIPIENTS = 50
@@ -45,17 +45,18 @@ class Exchange(Struct, frozen=True):
 
 
 class Letter(Struct, frozen=True):
-    """An email that came or left, and where its inbox is."""
+    """An email that came or left, where its inbox is, and the addresses that are the inbox itself."""
 
     account_id: str
     pod_id: str
     document: Document
     at: int
+    own_addresses: Collection[str] = ()
 
 
 def count_all(tx: Tx, letters: Iterable[Letter]) -> None:
     """Add emails to the contacts that they came from or went to."""
-    found = _without_own(tx, [(letter, each) for letter in letters for each in exchanges(letter)])
+    found = [(letter, each) for letter in letters for each in exchanges(letter)]
     if not found:
         return
     threads = {(letter.document.thread_id, each.address): each.inbox_id for letter, each in found}
@@ -69,31 +70,16 @@ def count_all(tx: Tx, letters: Iterable[Letter]) -> None:
     _add_words(tx, [each for each in whole.values() if each.threads])
 
 
-def _without_own(tx: Tx, found: list[tuple[Letter, Exchange]]) -> list[tuple[Letter, Exchange]]:
-    """Leave out aliases of the inbox itself. Only an address at its own domain costs a look."""
-    near = {mailbox_of(each.address) for letter, each in found if _is_near(letter, each)}
-    if not near:
-        return found
-    rows = all_of(tx, "select inbox_id, address from aliases where :wanted", "address", sorted(near))
-    own = {(row["inbox_id"], row["address"]) for row in rows}
-    return [pair for pair in found if (pair[1].inbox_id, mailbox_of(pair[1].address)) not in own]
-
-
-def _is_near(letter: Letter, exchange: Exchange) -> bool:
-    own = mailbox_of(letter.document.to_addr)
-    return exchange.address.rpartition("@")[2] == own.rpartition("@")[2]
-
-
 def exchanges(letter: Letter) -> list[Exchange]:
     """Return one exchange for the sender of a received email, or for each recipient of a sent one."""
     document = letter.document
     is_inbound = document.direction == INBOUND
-    own = mailbox_of(document.to_addr)
+    own = {mailbox_of(document.to_addr), *letter.own_addresses}
     once: dict[str, Exchange] = {}
     for person in senders(document) if is_inbound else recipients(document):
         address = normalize(person.address)
         is_address = "@" in address and len(address) <= ADDRESS_CHARACTERS and address.isprintable()
-        if is_address and mailbox_of(address) != own and address not in once:
+        if is_address and mailbox_of(address) not in own and address not in once:
             once[address] = _exchange(letter, address, person.name, is_inbound)
     return list(once.values())
 
@@ -195,7 +181,13 @@ def count_some_older(tx: Tx) -> bool:
     count_all(
         tx,
         [
-            Letter(inbox.account_id, inbox.pod_id, documents.decode(each.document), each.created_at)
+            Letter(
+                inbox.account_id,
+                inbox.pod_id,
+                documents.decode(each.document),
+                each.created_at,
+                inbox.mailboxes,
+            )
             for each in counted
         ],
     )

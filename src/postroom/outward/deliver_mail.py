@@ -351,4 +351,13 @@ def to_new_event(tx: Tx, tried: TriedMail, kind: str, failure: DeliveryFailure |
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     document, files = documents.decode(message.document), found.get(message.id, [])
     account_id, pod_id = job.delivery.account_id, job.outgoing.pod_id
-    return NewEvent(account_id, pod_id, kind, document, files, tried.outcome.ended_at, failure)
+    return NewEvent(
+        account_id,
+        pod_id,
+        kind,
+        document,
+        files,
+        tried.outcome.ended_at,
+        failure,
+        own_addresses=job.outgoing.own_addresses,
+    )
