@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from postroom.inward import refusals
 from postroom.mailbox import correspondents
 from postroom.net.dns import Resolver
 from postroom.web.agentmail import events as agentmail_events
+from postroom_mail.authentication import arc_seal, dkim
+from postroom_mail.authentication.arc_seal import SeenProofs
 from tests.api.test_junk import NOTE, came, messages_of, offer
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -19,6 +22,7 @@ from tests.doubles_dns import DnsServer
 from tests.inward.proxied import PEER, hand_over
 from tests.inward.test_junk_sources import service
 from tests.letters import letter
+from tests.mail.keys import private_key, signing_key
 from tests.waiting import until
 
 RECORDS = {
@@ -30,6 +34,8 @@ RECORDS = {
     ("lists.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
     ("bank.test", "TXT"): ["v=spf1 ip4:8.8.8.8 -all"],
     ("4.4.8.8.in-addr.arpa", "PTR"): ["mail.sender.test"],
+    ("s1._domainkey.lists.test", "TXT"): [dkim.public_record(signing_key())],
+    ("s1._domainkey.other.test", "TXT"): [dkim.public_record(signing_key())],
 }
 HERE = "hello@postroom.localhost"
 OF_LIST = {"list_id": "The list <talk.lists.test>"}
@@ -74,6 +80,9 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
         for raw, sender, peer_ip, _, _ in kept:
             said = await hand_over(server.smtp_port, raw, HERE, sender=sender, peer_ip=peer_ip)
             assert said.startswith("250 "), said
+        several = letter(NOTE, **{"from": "eve@sender.test, Support <help@bank.test>"})
+        answer = await hand_over(server.smtp_port, several, HERE)
+        assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
         pretended = forged("bank.test", 7, **OF_LIST)  # the list vouches for nothing
         assert (await hand_over(server.smtp_port, pretended, HERE)).startswith("550 5.7.26 ")
         names.servfail.add("_dmarc.down.test")
@@ -88,6 +97,42 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
             assert shown["junk"]["isJunk"] == (disposition == "quarantine"), number
         metrics = (await server.api.get("/metrics")).text
         assert 'postroom_mail_refused_total{reason="dmarc"}' in metrics
+
+
+def sealed(raw: bytes, sealer: str, *, dmarc: str = "pass", author: str = "bank.test") -> bytes:
+    arc = "pass" if raw.startswith(b"ARC-Seal: ") else "none"
+    seen = SeenProofs("pass", "pass", dmarc, arc, author)
+    now = int(time.time() * 1000)
+    fields = arc_seal.seal(raw, seen, domain=sealer, selector="s1", key=private_key(), sealed_at=now)
+    assert fields.startswith(b"ARC-Seal: ")
+    return fields + raw
+
+
+@pytest.mark.sqlite_alone
+async def test_email_that_fails_dmarc_is_accepted_if_a_trusted_forwarder_sealed_that_it_passed(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    trusting = refusing(tmp_path, database_url, clock, DMARC="reject", TRUSTED_SEALERS="lists.test")
+    async with trusting as (server, _):
+        inbox_id = await server.new_inbox("hello")
+        raw = forged("bank.test", 1)
+        for refused in (
+            sealed(raw, "other.test"),
+            sealed(raw, "lists.test", dmarc="fail"),
+            sealed(raw, "lists.test", author="elsewhere.test"),
+            sealed(raw, "lists.test").replace(b"Subject: About 1", b"Subject: Pay 500"),
+            sealed(sealed(raw, "other.test"), "lists.test"),
+            sealed(letter(NOTE, **{"from": "eve@shop.test, a@bank.test"}), "lists.test", author="shop.test"),
+        ):
+            said = await hand_over(server.smtp_port, refused, HERE)
+            assert said.startswith("550 5.7.26 "), said
+        said = await hand_over(server.smtp_port, sealed(raw, "lists.test"), HERE)
+        assert said.startswith("250 "), said
+        await came(server, 1)
+        (shown,) = await messages_of(server, inbox_id)
+        auth = shown["auth"]
+        assert (auth["dmarc"], auth["arc"], auth["override"]) == ("pass", "pass", "trusted_forwarder")
+        assert not shown["junk"]["isJunk"]
 
 
 @pytest.mark.sqlite_alone

@@ -131,6 +131,37 @@ def test_an_author_that_is_not_one_clear_domain_is_a_permanent_error(field: byte
     assert verdicts(field + b"\r\n\r\nHello\r\n").dmarc == "permerror"
 
 
+@samples(
+    ("authors", "policy"),
+    [
+        ("eve@evil.test, ann@sender.test", "reject"),
+        ("ann@sender.test, eve@evil.test", "reject"),
+        ("eve@evil.test, tim@shop.test, ann@sender.test", "reject"),
+        ("eve@evil.test, tim@shop.test", "quarantine"),
+        ("eve@evil.test\r\nFrom: ann@sender.test", "reject"),
+        ('"ann@sender.test, x" <eve@evil.test>, ann@sender.test', "reject"),
+        ("eve@evil.test, kim@open.test", None),
+        ("eve@evil.test, " + "".join(f"a@{n}.test, " for n in range(9)) + "ann@sender.test", None),
+        ("ann@sender.test, " + "".join(f"a@{n}.test, " for n in range(9)) + "eve@evil.test", "reject"),
+    ],
+)
+def test_of_several_authors_the_strictest_policy_that_fails_counts(authors: str, policy: str | None) -> None:
+    """Only the domain that sent it proves something: a further author borrows the name of another."""
+    zone = ZoneLookup(
+        {
+            ("_dmarc.sender.test", "TXT"): ["v=DMARC1; p=reject"],
+            ("_dmarc.shop.test", "TXT"): ["v=DMARC1; p=quarantine"],
+            ("_dmarc.open.test", "TXT"): ["v=DMARC1; p=none"],
+            ("_dmarc.evil.test", "TXT"): ["v=DMARC1; p=reject"],
+            ("evil.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
+        }
+    )
+    raw = f"From: {authors}\r\n\r\nHello\r\n".encode()
+    shown = authors.partition(",")[0].partition("\r")[0] if authors[0] != '"' else "eve@evil.test"
+    found = verdicts(raw, zone=zone, mail_from="eve@evil.test", from_address=shown)
+    assert (found.dmarc, found.policy) == ("permerror" if policy is None else "fail", policy)
+
+
 def test_a_header_too_large_to_judge_is_a_permanent_error() -> None:
     found = verdicts(b"X: y\r\n" * 200_000 + SIGNED)
     assert found == Judgement("pass", "permerror", "permerror", "sender.test")

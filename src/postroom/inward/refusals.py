@@ -68,7 +68,7 @@ class Refusals:
         seen = to_result(config, raw, judged, origin, disposition)
         if disposition is not None and disposition.action == sender_checks.REJECT:
             await self._note(seen)
-            return Unwanted(Unwanted.DMARC, judged.judgement.domain)
+            return Unwanted(Unwanted.DMARC, judged.dmarc.author)
         if config.greylist and not is_authenticated(judged) and await self._has_to_come_again(origin):
             return Unwanted(Unwanted.GREYLIST)
         if not await self._is_junk(raw, mail, origin, to_verdicts(judged, disposition)):

@@ -117,7 +117,7 @@ class CachedTexts(Struct, frozen=True):
 
 
 def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
-    """A From of several domains is `permerror` from every peer (RFC 9989 section 5.3.1)."""
+    """A From of several domains is `permerror` where no policy is asked for."""
     word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
     is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
     dmarc = "permerror" if word == "none" and is_ambiguous else word
@@ -254,7 +254,7 @@ def to_result(
         done.override,
         "adkim" in found.dmarc.aligned,
         "aspf" in found.dmarc.aligned,
-        found.judgement.domain,
+        found.dmarc.author,
         peer.mail_from.rpartition("@")[2][:CHARACTERS],
         identity.domain if identity else "",
         found.judgement.spf,

@@ -16,6 +16,7 @@ from postroom_mail.authentication.organization import ascii_domain, domain_of, w
 from postroom_mail.authentication.spf import check_spf, identity
 
 _MAX_FROM_BYTES = 4096
+_MAX_AUTHORS = 5  # domains in From whose policies are asked for
 
 
 class Judgement(Struct, frozen=True):
@@ -108,7 +109,7 @@ def evaluate_sender(
     identifiers = _identifiers(spf, helo, mail_from, signatures)
     dmarc = _check_dmarc(mail, from_address, identifiers, timed)
     arc = check_arc(mail, timed, wall())
-    is_rescued = dmarc.verdict == "fail" and arc.vouches_for(domain or "", trusted_sealers)
+    is_rescued = dmarc.verdict == "fail" and arc.vouches_for(dmarc.author, trusted_sealers)
     verdict = "pass" if is_rescued else dmarc.verdict
     return Evaluation(
         Judgement(spf, overall(signatures), verdict, domain or "", dmarc.policy, arc.verdict),
@@ -150,18 +151,28 @@ def _check_dmarc(
     if not fields or not from_address:
         return DmarcVerdict("none")
     domain = domain_of(from_address)
-    # RFC 9989 section 5.3.1: one author domain, or no policy could be found for all of them. Our own
-    # reading must agree with the shown address: a From that reads two ways is an attack.
-    if domain is None or len(fields) > 1 or _domains_in(fields[0].value) != {domain}:
-        return DmarcVerdict("permerror")
-    return evaluate(domain, identifiers, lookup)
+    # Our own reading must agree with the shown address: a From that reads two ways is an attack.
+    if domain is not None and len(fields) == 1 and set(_domains_in(fields[0].value)) == {domain}:
+        return evaluate(domain, identifiers, lookup)
+    named = (domain, *(each for field in fields[:_MAX_AUTHORS] for each in _domains_in(field.value)))
+    return _check_each(tuple(dict.fromkeys(each for each in named if each)), identifiers, lookup)
 
 
-def _domains_in(value: bytes) -> set[str | None]:
+def _check_each(domains: tuple[str, ...], identifiers: list[Identifier], lookup: TimedLookup) -> DmarcVerdict:
+    """fail with the strictest policy of the authors that fail (RFC 7489 section 6.6.1), else permerror."""
+    found = [evaluate(domain, identifiers, lookup) for domain in domains[:_MAX_AUTHORS]]
+    for policy in ("reject", "quarantine"):
+        for each in found:
+            if each.verdict == "fail" and each.policy == policy:
+                return each
+    return DmarcVerdict("permerror")
+
+
+def _domains_in(value: bytes) -> list[str | None]:
     if len(value) > _MAX_FROM_BYTES:
-        return set()
+        return []
     try:
         addresses = getaddresses([value.replace(b"\r\n", b"").decode("utf-8")])
     except (ValueError, IndexError, RecursionError):
-        return set()
-    return {domain_of(address) for _, address in addresses}
+        return []
+    return [domain_of(address) for _, address in addresses]

@@ -19,12 +19,13 @@ class Identifier(Struct, frozen=True):
 
 
 class DmarcVerdict(Struct, frozen=True):
-    """`record` is the one that applies, `aligned` the modes (aspf, adkim) that passed for the author."""
+    """`record` is the one that applies, `aligned` the modes (aspf, adkim) that passed for `author`."""
 
     verdict: str
     policy: str | None = None
     record: DmarcRecord | None = None
     aligned: frozenset[str] = frozenset()
+    author: str = ""
 
 
 def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: TimedLookup) -> DmarcVerdict:
@@ -48,8 +49,12 @@ def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: Time
     try:
         policy = _policy(author_domain, record, lookup)
     except DnsTemporary:  # which policy it is matters only to what does not pass
-        return DmarcVerdict("pass", None, record, aligned) if aligned else DmarcVerdict("temperror")
-    return DmarcVerdict(word, policy, record, aligned)
+        return (
+            DmarcVerdict("pass", None, record, aligned, author_domain)
+            if aligned
+            else DmarcVerdict("temperror")
+        )
+    return DmarcVerdict(word, policy, record, aligned, author_domain)
 
 
 def _record_that_applies(domain: str, records: tuple[DmarcRecord, ...]) -> DmarcRecord | None:
