@@ -93,8 +93,15 @@ async def test_calendar_files_and_clients_know_the_aliases(server: Server) -> No
     for uid, more in (("theirs", olga), ("own", own)):
         path = f"/v1/calendars/{calendar['id']}/import"
         assert (await server.api.post(path, json={"content": event(uid, more=more)})).json()["created"] == 1
-    found = {each["uid"]: each["ownResponse"] for each in await agenda(server, bob, *DAY)}
-    assert found == {"theirs": "tentative", "own": None}
+    found = {each["uid"]: each for each in await agenda(server, bob, *DAY)}
+    assert {uid: each["ownResponse"] for uid, each in found.items()} == {"theirs": "tentative", "own": None}
+    path = f"/v1/calendar-events/{found['own']['id']}"
+    for key, change in enumerate(({"summary": "Later"}, {"attendees": [{"address": "otto@example.com"}]})):
+        changed = await server.api.patch(path, json=change, headers={"Idempotency-Key": str(key)})
+        assert changed.json()["organizer"] == ALIAS, "attendees believe no other"
+    written = await sent_of(server, bob)
+    assert len(written) == 3  # an update, an invitation and a cancellation
+    assert {(each["fromAddr"], each["calendar"]["organizer"]) for each in written} == {(ALIAS, ALIAS)}
     async with signed_in(server, ALIAS, server.token) as dav:
         shown = await dav.ask(
             "PROPFIND",

@@ -128,6 +128,7 @@ async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server) ->
     for name in ("", "nodot", "-a.example", "a..example", "a b.example", "postroom.localhost", "a" * 300):
         answer = await host.api.post("/v1/domains", json={"domain": name})
         assert (answer.status_code, answer.json()["error"]) in refusals, name
+        assert answer.json()["field"] == "domain", name
         assert (await host.api.get("/v1/domains")).json()["total"] == 1, "the server's own"
 
 

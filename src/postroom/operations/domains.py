@@ -147,7 +147,9 @@ def create_domain(
 def read_name(body: NewDomain, config: Config) -> str:
     name = body.domain.lower()
     if not DOMAIN_NAME.fullmatch(name) or name == config.domain:
-        raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
+        raise InvalidDomain(
+            "domain must be a name such as mail.example.com, and not this service's own.", field="domain"
+        )
     return name
 
 

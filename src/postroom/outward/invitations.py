@@ -42,7 +42,7 @@ def write_calendar(
     if order.calendar is None:
         return None
     own = Address(
-        inbox.display_name or "", inbox.address if order.from_address is None else order.from_address
+        inbox.display_name or "", inbox.sender if order.from_address is None else order.from_address
     )
     sender = CalendarSender(own, message_id, datetime.fromtimestamp(now / 1000, UTC))
     if isinstance(order.calendar, Invitation):

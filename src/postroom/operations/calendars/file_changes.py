@@ -174,7 +174,7 @@ def organized(series: Series, target: EventTarget) -> Series:
         attendees = tuple(
             answered(each, answers.get(each.address.lower()), target) for each in part.attendees
         )
-        organizer = scheduling.organizer_of(target.inbox) if invited else part.organizer
+        organizer = scheduling.organizer_of(target.inbox, part.organizer) if invited else part.organizer
         return replace(part, organizer=organizer, attendees=attendees, sequence=sequence)
 
     overrides = tuple(replace(each, part=organize(each.part)) for each in series.overrides)

@@ -15,6 +15,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, Forbidden
 from postroom.events import kinds
+from postroom.inward.calendar_changes import address_of
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars import calendar_events
 from postroom.mailbox.calendars.calendar_events import CalendarEvent
@@ -25,6 +26,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.operations.calendars.event_fields import recipients_of
 from postroom.outward import own_events
 from postroom.outward.event_changes import EventChange
+from postroom.outward.invitations import sender_for
 from postroom.outward.send import send_mail, send_together
 from postroom.outward.send_stages import Order, SendAnswer, SendReceipt
 from postroom.queue import idempotency
@@ -187,13 +189,19 @@ def to_order(asker: Asker, target: EventTarget, change: EventChange, request: Ch
         body=part.description.strip() or part.summary,
         thread_id=None if event is None else event.thread_id,
         calendar=change,
+        from_address=sender_for(address_of(part.organizer), target.inbox),
         copies_sender=False,
         traceparent=asker.traceparent,
     )
 
 
-def organizer_of(inbox: Inbox) -> str:
-    return str(Address(inbox.display_name or "", inbox.address))
+def organizer_of(inbox: Inbox, named: str = "") -> str:
+    """Return the organizer of an event of the inbox: the alias that is named, else who its email is from.
+
+    Attendees believe an update only from the organizer that it names.
+    """
+    address = sender_for(address_of(named), inbox) if named else None
+    return str(Address(inbox.display_name or "", address or inbox.sender))
 
 
 def new_uid(caller: Caller, target: EventTarget, key: str | None, now: int) -> str:

@@ -119,7 +119,9 @@ async def change_once(
 ) -> ShownCalendarEvent:
     target, event, at = await find_event(call, event_id, query)
     base = event.series.part if at is None else event_changes.part_at(event.series, at)
-    fields = changed_fields(body, base, target.calendar, scheduling.organizer_of(target.inbox))
+    fields = changed_fields(
+        body, base, target.calendar, scheduling.organizer_of(target.inbox, base.organizer)
+    )
     lines = None if body.recurrence is msgspec.UNSET else read_recurrence(body.recurrence)
     if at is None:
         changed = event_changes.change_all(event.series, fields, lines)
