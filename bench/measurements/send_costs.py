@@ -100,7 +100,7 @@ def _compose(tx: Tx, sender: Sender, order: Order) -> Submission:
     assert inbox is not None
     around = Context(inbox)
     letter = to_letter(order, around, now)
-    found = carried(order, letter)
+    found = carried(order, letter, around)
     return Submission(caller, order, around, letter, None, "", now, is_remembered=True, values=found)
 
 

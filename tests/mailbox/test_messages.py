@@ -58,7 +58,9 @@ async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Databas
     assert (await db.read(message_lists.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0))[1] == 0
     listed = await db.read(messages.list_of_thread, first.thread_id, 2, 1)
     assert [message.id for message in listed.messages] == ids[1:]
-    assert await db.read(related.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
+    named = await db.read(related.rfc_ids_of_thread, first.thread_id)
+    assert list(named.items()) == [("<1@x>", True), ("<2@x>", True), ("<3@x>", True)]
+    assert list(await db.read(related.rfc_ids_of_thread, first.thread_id, "<2@x>")) == ["<1@x>", "<2@x>"]
     last = await db.read(messages.find_last, first.thread_id)
     assert last is not None
     assert last.rfc_message_id == "<3@x>"

@@ -12,6 +12,8 @@ import pytest
 from postroom.clock import MINUTE
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
+from tests.imap.live import aside, log_in
+from tests.letters import letter
 from tests.outward.test_origin_guard import IBAN, lured, post
 
 KEY = "sk-live-9fQ2xV7bLw83KdTz51PnRa"
@@ -45,7 +47,9 @@ PLACES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    async with running_server(settings(tmp_path, PLAN="developer", SUBMISSION="127.0.0.1:0"), clock) as one:
+    async with running_server(
+        settings(tmp_path, PLAN="developer", IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0"), clock
+    ) as one:
         yield one
 
 
@@ -68,17 +72,44 @@ async def test_a_value_is_found_wherever_it_would_leave(server: Server) -> None:
 async def test_an_email_of_a_mail_client_carries_nothing_in_its_header(server: Server) -> None:
     bob = await lured(server, "hold", text=f"Our key is {KEY}.")
 
-    def submit(sender: str, message_id: str) -> None:
-        fields = f"From: {sender}\nTo: dan@example.org\nSubject: Hi\nMessage-ID: <{message_id}>\n\nHello\n"
+    own, known = "bob@postroom.localhost", "1@a.example"
+    encoded = base64.urlsafe_b64encode(f"our key {KEY}".encode()).decode().rstrip("=")
+
+    def submit(sender: str, message_id: str, more: str) -> None:
+        fields = f"From: {sender}\nTo: dan@example.org\nSubject: Hi\nMessage-ID: <{message_id}>\n{more}"
         assert server.submission_port is not None
         with smtplib.SMTP("127.0.0.1", server.submission_port) as client:
-            client.login("bob@postroom.localhost", server.token)
-            client.sendmail("bob@postroom.localhost", "dan@example.org", fields)
+            client.login(own, server.token)
+            client.sendmail(own, "dan@example.org", f"{fields}\nHello\n")
 
-    own = "bob@postroom.localhost"
-    for sender, message_id in ((f"{KEY} <{own}>", "1@a.example"), (own, f"{KEY}@a.example")):
+    for sender, message_id, more in (
+        (f"{KEY} <{own}>", known, ""),
+        (own, f"{KEY}@a.example", ""),
+        (own, "2@a.example", f"References: <{KEY}@a.example> <{known}>\n"),
+        (own, "3@a.example", f"References: <{known}>\n <x@{encoded}.example>\n"),
+        (own, "4@a.example", f"In-Reply-To: <{KEY}@a.example>\n"),
+    ):
         server.clock.turn(2 * MINUTE)
-        await asyncio.to_thread(submit, sender, message_id)
+        await asyncio.to_thread(submit, sender, message_id, more)
         sent = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=outbound")).json()["data"]
-        assert sent[0]["hold"]["reasons"] == ["origin"], (sender, message_id)
-    assert len(sent) == 2
+        assert sent[0]["hold"]["reasons"] == ["origin"], (sender, message_id, more)
+    assert len(sent) == 5
+
+
+@pytest.mark.sqlite_alone
+async def test_a_reply_names_no_id_that_somebody_here_has_put_into_its_thread(server: Server) -> None:
+    """Anybody with a key can append an email of any Message-ID; a reply in its thread would name that."""
+    bob = await lured(server, "hold", text=f"Our key is {KEY}.")
+    for message_id, is_held in ((f"{KEY}@a.example", True), ("6@a.example", False)):
+        raw = letter("Hello", message_id=f"<{message_id}>", **{"from": "dan@example.org"})
+
+        def append(raw: bytes = raw) -> None:
+            client = log_in(server, "bob")
+            client.append("INBOX", "", "", raw)
+            client.logout()
+
+        await aside(append)
+        listed = (await server.api.get(f"/v1/inboxes/{bob}/messages?limit=1")).json()["data"][0]
+        server.clock.turn(2 * MINUTE)
+        answer = (await post(server, bob, threadId=listed["threadId"])).json()
+        assert ("hold" in answer) == is_held, (message_id, answer)

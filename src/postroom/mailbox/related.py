@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from postroom.storage.database import Row, Tx, all_of, delete, one_of
+from postroom_mail.writing.compose import is_message_id
 
 NAMES_PER_MAIL = 40  # the first, where a conversation began, and the last, which are nearest
 NAMES_PER_THREAD = 400
@@ -152,17 +153,25 @@ def forget_threads(tx: Tx, thread_ids: Sequence[str]) -> None:
     tx.run(f"delete from related_threads where {is_wanted}", **wanted)
 
 
-def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
-    """Oldest first; for a very long thread only the first and the newest."""
+def rfc_ids_of_thread(tx: Tx, thread_id: str, last: str | None = None) -> dict[str, bool]:
+    """Return those that a reply can name, up to `last`, oldest first, and whether each was received.
+
+    Of a very long thread only the first and the newest.
+    """
+    columns = "rfc_message_id, direction = 'inbound' and is_imported = 0 as is_received"
     newest = tx.all(
-        "select rfc_message_id from messages where thread_id = :thread_id"
+        f"select {columns} from messages where thread_id = :thread_id"
         " order by created_at desc, id desc limit :limit",
         thread_id=thread_id,
         limit=THREAD_IDS_LIMIT,
     )
     first = tx.all(
-        "select rfc_message_id from messages where thread_id = :thread_id order by created_at, id limit 1",
+        f"select {columns} from messages where thread_id = :thread_id order by created_at, id limit 1",
         thread_id=thread_id,
     )
-    found = [row["rfc_message_id"] for row in (*first, *reversed(newest))]
-    return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]
+    found: dict[str, bool] = {}
+    for row in (*first, *reversed(newest)):
+        found[row["rfc_message_id"]] = found.get(row["rfc_message_id"], False) or bool(row["is_received"])
+    names = list(found)
+    until = names.index(last) + 1 if last in found else len(names)
+    return {name: found[name] for name in names[:until] if is_message_id(name)}

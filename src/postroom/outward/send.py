@@ -92,7 +92,7 @@ async def submit_letter(
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
     allowed = limits.in_force(resources.config, caller.account_limits)
-    found = await find_carried(order, letter, is_little(order))
+    found = await find_carried(order, letter, around, is_little(order))
     submission = Submission(
         caller, order, around, letter, blob, base_url, resources.now(), is_remembered, allowed, found
     )
@@ -131,7 +131,7 @@ async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Sub
     letter = await write_letter(order, found, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     allowed, base_url = limits.in_force(resources.config, caller.account_limits), resources.config.base_url
-    carried = await find_carried(order, letter, is_little(order))
+    carried = await find_carried(order, letter, found, is_little(order))
     return await judged(
         Submission(caller, order, found, letter, blob, base_url, now, False, allowed, carried)
     )
@@ -222,7 +222,7 @@ def find_context(tx: Tx, inbox: Inbox, order: Order, service_domain: str) -> Con
         thread=thread,
         previous=previous,
         last_inbound=last_inbound,
-        rfc_ids=tuple(filter(compose.is_message_id, related.rfc_ids_of_thread(tx, thread.id))),
+        rfc_ids=related.rfc_ids_of_thread(tx, thread.id),
         forwarded=forwarded,
         is_from_service=last_inbound is not None and is_of_service(tx, last_inbound, service_domain),
         quotes_imported=is_imported(tx, forwarded or previous),
@@ -235,14 +235,12 @@ def look_up_answered(tx: Tx, inbox: Inbox, here: Scope, order: Order, service_do
     if order.thread_id not in (None, answered.thread_id):
         raise BadRequest("replyToMessageId is in another thread than threadId.", field="replyToMessageId")
     document = documents.decode(answered.document)
-    known = related.rfc_ids_of_thread(tx, answered.thread_id)
-    here_at = known.index(document.rfc_message_id) + 1 if document.rfc_message_id in known else len(known)
     return Context(
         inbox=inbox,
         thread=threads.get(tx, here, answered.thread_id),
         previous=document,
         last_inbound=document,
-        rfc_ids=tuple(filter(compose.is_message_id, known[:here_at])),
+        rfc_ids=related.rfc_ids_of_thread(tx, answered.thread_id, document.rfc_message_id),
         is_from_service=is_of_service(tx, document, service_domain),
         quotes_imported=answered.is_imported,
     )
@@ -315,8 +313,8 @@ def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
         html=whole_html,
         attachments=files,
         message_id=message_id,
-        in_reply_to=around.rfc_ids[-1] if around.rfc_ids else None,
-        references=around.rfc_ids,
+        in_reply_to=next(reversed(around.rfc_ids), None),
+        references=tuple(around.rfc_ids),
         date_at=now,
         automated=order.is_automated,
         headers=order.headers if around.closing is None else order.headers | around.closing.headers,

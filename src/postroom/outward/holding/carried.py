@@ -1,8 +1,8 @@
 """The values that a send carries in what is new in it: texts, links, files, appointments and recipients."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from postroom.outward.send_stages import ComposedMail, Order
+from postroom.outward.send_stages import ComposedMail, Context, Order
 from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
 from postroom_mail.mime.address import parse_list
@@ -15,14 +15,14 @@ from postroom_mail.writing.invitation_answer import CalendarAnswer
 FILE_CHARACTERS = 1_000_000  # of all files of a send that are looked through
 
 
-async def find_carried(order: Order, letter: ComposedMail, is_little: bool) -> Found:
+async def find_carried(order: Order, letter: ComposedMail, around: Context, is_little: bool) -> Found:
     """Return what it carries; in a thread, unless that takes no longer than the way there."""
     if is_little:
-        return carried(order, letter)
-    return await pools.COMPOSING.run(carried, order, letter)
+        return carried(order, letter, around)
+    return await pools.COMPOSING.run(carried, order, letter, around)
 
 
-def carried(order: Order, letter: ComposedMail) -> Found:
+def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
     """Return the values in what is new in a send; a whole message that it passes on is none of them."""
     if order.redirect_of is not None:
         return recipients_of(order, letter)
@@ -40,12 +40,20 @@ def carried(order: Order, letter: ComposedMail) -> Found:
         texts += [order.calendar.comment]
     texts += [text for each in people for text in (each.name, *parts_of(each.address))]
     texts += [letter.draft.from_name, *parts_of(letter.draft.message_id.strip("<>"))]
+    texts += [" ".join(part for name in ids_named(letter, around) for part in parts_of(name.strip("<>")))]
     found = values.carried_by(text for text in texts if text)
     found |= values.carried_by(file_texts(order)) if order.files else {}
     for file in order.files:
         held = values.file(file.content, file.filename)
         found[held.key] = held
     return found | recipients_of(order, letter)
+
+
+def ids_named(letter: ComposedMail, around: Context) -> Iterator[str]:
+    """Yield the Message-IDs that it names, but for those of received emails: anybody can write the others."""
+    for name in dict.fromkeys((*letter.draft.references, letter.draft.in_reply_to or "")):
+        if not around.rfc_ids.get(name, False):
+            yield name
 
 
 def parts_of(address: str) -> tuple[str, str]:
