@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from postroom.processes import struct_types
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
@@ -41,8 +43,11 @@ def test_classes_that_are_prepared_may_be_decoded_by_several_threads_at_once() -
     assert decode_at_once("prepared") == 0
 
 
-async def test_a_server_prepares_what_is_loaded_before_it_starts(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_server_prepares_what_is_loaded_before_it_starts(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = set(struct_types.loaded())
+    monkeypatch.setattr(struct_types, "_modules", 0)
     struct_types._prepared.clear()
     async with running_server(settings(tmp_path), clock):
         assert there <= struct_types._prepared

@@ -1,7 +1,9 @@
 """Migrations: each applied once, under a lock, and never on a database of another age."""
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,22 @@ def test_migrations_are_numbered_without_gaps(engine: str) -> None:
 
 def open_session(database_url: str, folder: Path) -> WriteSession:
     return PostgresSession(database_url) if database_url else SqliteSession(folder / "postroom.db")
+
+
+def test_a_new_sqlite_database_is_the_one_that_the_migrations_make(tmp_path: Path) -> None:
+    whole, migrated = SqliteSession(tmp_path / "whole.db"), SqliteSession(tmp_path / "migrated.db")
+    migrate(whole, START)
+    migrate(migrated, START, up_to=LATEST)
+    for session in (whole, migrated):
+        session.close()
+    assert dump_of(tmp_path / "whole.db") == dump_of(tmp_path / "migrated.db")
+
+
+def dump_of(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return sorted(
+            "\n".join(line.rstrip() for line in statement.splitlines()) for statement in connection.iterdump()
+        )
 
 
 async def test_a_later_migration_is_applied_once_and_keeps_the_rows(

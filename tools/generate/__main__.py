@@ -24,6 +24,7 @@ from tools.generate import (
     settings,
     signal_rules,
     typescript,
+    whole_schema,
 )
 from tools.generate.description import Description
 
@@ -39,6 +40,7 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
     "src/postroom/web/dashboard/reference/reference.json": reference_pages.reference_pages,
+    "src/postroom/storage/schema/sqlite/whole.sql": whole_schema.whole_schema,
     "docs/decisions.md": decisions.decisions,
     "docs/events.md": events.events,
     "docs/mcp-tools.md": mcp_tools.mcp_tools,

@@ -7,7 +7,7 @@ from pathlib import Path
 from tools.generate.description import Description
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroom"
-CALLS = {f"log.get().{level}" for level in ("info", "error", "seldom", "exception")}
+LEVELS = {"info", "error", "seldom", "exception"}
 BUG = "A bug, with a traceback: please report it."
 ASIDE = "[set aside](reliability.md#incoming-email)"
 DISK = "Check the disk."
@@ -187,7 +187,8 @@ def _section(title: str) -> Iterator[str]:
 
 def written() -> set[str]:
     """Return what every call of the logger in the source says, with … for what it inserts."""
-    return {line for path in SOURCE.rglob("*.py") for line in _lines_of(ast.parse(path.read_text()))}
+    sources = (path.read_text() for path in SOURCE.rglob("*.py"))
+    return {line for source in sources if "log.get()" in source for line in _lines_of(ast.parse(source))}
 
 
 def _lines_of(module: ast.Module) -> Iterator[str]:
@@ -199,8 +200,15 @@ def _lines_of(module: ast.Module) -> Iterator[str]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(module):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS:
+        if isinstance(node, ast.Call) and _is_of_log(node.func):
             yield from _texts(node.args[0], constants)
+
+
+def _is_of_log(called: ast.expr) -> bool:
+    match called:
+        case ast.Attribute(value=ast.Call(func=func), attr=level):
+            return level in LEVELS and ast.unparse(func) == "log.get"
+    return False
 
 
 def _texts(said: ast.expr, constants: dict[str, ast.expr]) -> Iterator[str]:
