@@ -34,7 +34,7 @@ def test_ordinary_email_about_money_and_accounts_is_clean(sample: Sample) -> Non
 
 
 def test_every_rule_has_samples_in_twelve_languages() -> None:
-    for rule in {*RULES, "threatens_account"}:
+    for rule in {*RULES, "threatens_account", "promises_prize"}:
         assert {sample.language for sample in FRAUD if sample.kind == rule} == LANGUAGES
     assert {sample.language for sample in NEAR} == LANGUAGES
 
@@ -97,6 +97,9 @@ def test_other_names_and_own_addresses_are_not(from_addr: str) -> None:
         "Trust Wallet <no-reply@wallets.example>",
         "'Micros0ft account team' <a@b.example>",
         "Banco Bradesco S.A. <aviso@x.example>",
+        "Banco do Brasil <aviso@correio>",
+        "Correios <noreply@correios>",  # no domain of the internet
+        "Trust WaIIet <x@mail.example>",
     ],
 )
 def test_a_well_known_companys_name_with_a_foreign_address_is_told(from_addr: str) -> None:
@@ -114,6 +117,9 @@ def test_a_well_known_companys_name_with_a_foreign_address_is_told(from_addr: st
         "Jeff Bezos <jeff@amazon.example>",
         "Edekadale Farm <hello@farm.example>",
         "paypal@shop.example",
+        "Ian IIsley <ian@mail.example>",
+        "UPS <pkginfo@ups.com>",
+        "root <root@build>",
     ],
 )
 def test_companies_themselves_and_other_names_are_not(from_addr: str) -> None:

@@ -70,6 +70,7 @@ SIGNAL_RULES = (
     SignalRule("presses_for_payment", 2, "Presses its reader to make a payment."),
     SignalRule("asks_for_secrecy", 2, "Asks its reader to keep something secret."),
     SignalRule("threatens_account", 2, "Says that an account is or will be blocked, or has to be confirmed."),
+    SignalRule("promises_prize", 3, "Says that its reader has won, or was chosen for, a prize."),
     SignalRule("credential_form", 3, "Contains a form that takes a password."),
     SignalRule("poses_as_colleague", 3, "Uses a name of the account's own people with another address."),
     SignalRule(
@@ -81,7 +82,7 @@ SIGNAL_RULES = (
 # What people are tricked with. Hidden, they are no instructions to a machine.
 FRAUD = frozenset((
     "changes_payment_details", "asks_for_gift_cards", "presses_for_payment", "asks_for_secrecy",
-    "threatens_account",
+    "threatens_account", "promises_prize",
 ))  # fmt: skip
 BY_NAME = {rule.name: rule for rule in SIGNAL_RULES}
 

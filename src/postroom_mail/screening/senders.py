@@ -50,12 +50,12 @@ def findings(
     if is_plain and "<" not in sender.from_addr:
         return  # nobody to imitate, and no name or other address is shown
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
-    domain = domain_of(mailbox.address) if mailbox else None
-    if mailbox is None or domain is None:
+    if mailbox is None:
         return
-    if brand := brands.imitated(mailbox.name[:MAX_NAME_CHARS], domain):
+    domain = domain_of(mailbox.address)
+    if brand := brands.imitated(mailbox.name[:MAX_NAME_CHARS], domain or ""):
         yield "poses_as_company", f"{brand}: {mailbox}"
-    if is_plain:
+    if is_plain or domain is None:
         return
     people, own_people = list(_people(known)), list(_people(colleagues))
     domains = {person[1] for person in (*people, *own_people)}

@@ -100,7 +100,8 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
     start = max(0, start - SENTENCE_OVERLAP) if end - start == MAX_SENTENCE_CHARS else start
     if wording.whole is not None and not wording.whole.search(text, start, end):
         return False
-    if not all(_are_near(text, near, start, end) for near in wording.near):
+    first, last = max(0, start - wording.reach), end + wording.reach
+    if not all(_are_near(text, near, first, last) for near in wording.near):
         return False
     if wording.unless is not None and wording.unless.search(text, start, end):
         return wording.despite is not None and wording.despite.search(text, start, end) is not None
