@@ -90,6 +90,11 @@ DECISIONS_AWAITED = 100  # requests of one key that wait for decisions at the sa
 # A body without attachments
 REQUEST_BYTES = 1 * MEGABYTE
 
+# Emails as examples for the junk filter
+LESSON_BYTES = 700_000  # of an email; in base64 it fits into a request
+LESSONS_BYTES = 1_000_000  # of a request, in base64
+LESSONS_TOGETHER = 50
+
 # Inboxes
 ALIASES = 50  # of an inbox
 

@@ -282,6 +282,17 @@ async def test_a_folder_of_another_mail_client_teaches_and_is_not_stored(server:
     async with server.client(key.json()["token"]) as inner:
         asked = {"isJunk": True, "messages": ["QUJD"]}
         assert (await inner.post("/v1/junk/examples", json=asked)).status_code in (403, 404)
+        assert (await inner.delete("/v1/junk")).status_code in (403, 404)
+    await until(is_learned)
+    assert (await server.resources.db.read(models.find_for_inbox, inbox_id)).taught
+    assert (await server.api.delete("/v1/junk")).status_code == 204
+    assert (await server.api.get("/v1/junk")).json() == {"junk": 0, "wanted": 0, "waiting": 0}
+    assert (await server.resources.db.read(models.find_for_inbox, inbox_id)).taught == ()
+    entry = (await server.api.get("/v1/audit")).json()["data"][0]
+    assert (entry["action"], entry["before"]) == ("junk.reset", {"junk": 15, "wanted": 5, "waiting": 0})
+    large = b64encode(b"x" * 800_000).decode()
+    refused = await server.api.post("/v1/junk/examples", json={"isJunk": True, "messages": [large]})
+    assert (refused.status_code, "Send less" in refused.json()["message"]) == (413, True)
 
 
 async def test_pages_say_of_many_that_they_are_junk_or_not(server: Server) -> None:
@@ -372,8 +383,8 @@ async def test_a_thousand_wrong_examples_of_one_user_do_not_turn_the_filter(
     poisoned = await scores(server, inbox_id, 2)
     for now, before in zip(poisoned, clean, strict=True):
         moved = (model.log_odds(now) - model.log_odds(before)) * (1 if is_junk else -1)
-        assert 0 <= moved <= model.TEACHER_BOUND + 0.1
-    assert poisoned[1] < 0.9, "a note is no junk, whatever one user says"
+        assert -0.05 <= moved <= 1
+    assert poisoned[1] < 0.9 <= poisoned[0], "a note is no junk and an offer is, whatever one user says"
     async with server.client(await second_account(server)) as other:
         made = (await other.post("/v1/inboxes", json={"mailboxName": "beside"})).json()
     judge = await server.resources.db.read(models.find_for_inbox, made["id"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client.cli.mailbox.junk import TOGETHER
+from postroom_client.limits import LESSONS_TOGETHER
 from tests.client.live import Shell
 
 
@@ -19,7 +19,7 @@ def written(number: int) -> EmailMessage:
 
 @pytest.mark.parametrize(
     ("kind", "numbers"),
-    [(mailbox.mbox, range(TOGETHER + 1)), (mailbox.Maildir, range(100, 103))],
+    [(mailbox.mbox, range(LESSONS_TOGETHER + 1)), (mailbox.Maildir, range(100, 103))],
     ids=["mbox", "Maildir"],
 )
 def test_every_email_of_a_folder_teaches_once(
@@ -38,6 +38,14 @@ def test_every_email_of_a_folder_teaches_once(
     turned = shell.json("junk", "teach", str(place), "--junk")
     assert (turned["junk"] - before["junk"], before["wanted"] - turned["wanted"]) == (count, count)
     assert "wanted" in shell.human("junk", "teach", str(place), "--wanted")
+    if kind is mailbox.Maildir:  # a request has up to 1 MB
+        for number in range(3):
+            letter = written(1_000 + number).as_bytes() + b"x" * 760_000
+            (place / "new" / f"large{number}").write_bytes(letter)
+        turned = shell.json("junk", "teach", str(place), "--junk")
+        assert turned["junk"] - before["junk"] >= count + 3
+        assert shell.run("junk", "reset", "--yes").exit_code == 0
+        assert shell.json("junk", "examples") == {"junk": 0, "wanted": 0, "waiting": 0}
     nothing = tmp_path / "empty"
     nothing.mkdir()
     refused = shell.run("junk", "teach", str(nothing), "--junk")

@@ -13,7 +13,7 @@ from postroom.inward.junk.examples import REPEATED
 from postroom.inward.junk.learning import TOGETHER
 from postroom_mail.html.page import read_page
 from postroom_mail.junk import features, model
-from postroom_mail.junk.model import Example, Model
+from postroom_mail.junk.model import Example, Model, Taught
 from postroom_mail.mime.parse import parse_mail
 from tools.junk_start import read_folders
 
@@ -42,7 +42,8 @@ def report(folders: Sequence[str]) -> Iterator[str]:
 
 def after(examples: Sequence[Example]) -> Callable[[Sequence[int]], float]:
     """As the server learns: 50 at a time in the order of the folders, with the newest of each kind before."""
-    start, own = model.load_start(), model.no_weights()
+    start = model.load_start()
+    taught = Taught(model.no_weights())
     for at in range(0, len(examples), TOGETHER):
         old = examples[:at]
         again = [
@@ -50,8 +51,8 @@ def after(examples: Sequence[Example]) -> Callable[[Sequence[int]], float]:
             for is_junk in (True, False)
             for each in [one for one in old if one.is_junk is is_junk][-REPEATED:]
         ]
-        model.learn(start, own, [*examples[at : at + TOGETHER], *again])
-    return Model(start, (own,)).score
+        taught = model.learn(start, taught.weights, [*examples[at : at + TOGETHER], *again])
+    return Model(start, (taught,)).score
 
 
 def figures(name: str, judged: Sequence[Example], score: Callable[[Sequence[int]], float]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import random
 
 from postroom_mail.html.page import NO_PAGE, read_page
 from postroom_mail.junk import features, model
-from postroom_mail.junk.model import Example, Model
+from postroom_mail.junk.model import Example, Model, Taught
 from postroom_mail.mime.parse import parse_mail
 from tests.mail import kind_samples
 from tools.junk_start import to_example
@@ -26,17 +26,28 @@ def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone(
     wanted = [to_example(each.raw(), is_junk=False) for each in kind_samples.read_all()]
     wrong = [Example(each.features, is_junk=True) for each in wanted] * 5
     assert len(wrong) >= 1_000
-    model.learn(start, own, wrong)
-    poisoned = Model(start, (own,))
+    taught = model.learn(start, own, wrong)
+    assert taught.bound < 1, "who contradicts what the start is sure of counts for little"
+    poisoned = Model(start, (taught,))
     for each in wanted:
         moved = poisoned.score(each.features) - start_score(each)
-        assert 0 <= moved <= model.TEACHER_BOUND
-    others = Model(start, (own, own, own, own))
+        assert 0 <= moved <= taught.bound + 1e-9
+    others = Model(start, (Taught(own),) * 4)
     assert all(others.score(each.features) - start_score(each) <= model.TAUGHT_BOUND for each in wanted)
-    assert sum(poisoned.score(each.features) >= JUNK for each in wanted) < len(wanted) / 20
-    model.learn(start, own, wanted * 3)
-    corrected = Model(start, (own,))
+    assert sum(poisoned.score(each.features) >= JUNK for each in wanted) == 0
+    corrected = Model(start, (model.learn(start, own, wanted * 3),))
     assert all(corrected.score(each.features) < 0 for each in wanted)
+
+
+def test_a_teacher_who_only_mends_mistakes_of_the_start_counts_whole_or_nearly() -> None:
+    """The buttons are used where the filter was wrong: some contradictions are what they are for."""
+    junk, wanted = Example((1,), True), Example((2,), False)
+    assert model.bound_of([(junk, 3.0), (wanted, -5.0), (junk, -1.0), (wanted, 1.0)] * 100) == 3
+    assert model.bound_of([]) == 3
+    assert model.bound_of([(wanted, 3.0)] * 5) > 2.2
+    assert model.bound_of([(wanted, 3.0)] * 300) < 0.2
+    assert model.bound_of([(junk, -5.0)] * 300) < 0.2
+    assert model.bound_of([(wanted, 3.0)] * 300 + [(wanted, -5.0)] * 300) < 1.6
 
 
 def start_score(each: Example) -> float:

@@ -15,7 +15,7 @@ CLIENT = Path(__file__).parents[2] / "src" / "postroom_client"
 BY_HAND = ("sending", "shortcuts", "waiting")
 PAGE = 100
 IMPORTS = (
-    "from collections.abc import AsyncIterator, Iterator, Mapping, Sequence",
+    "from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence",
     "from datetime import date, datetime",
     "from typing import Any, Literal, Protocol, TypeVar, Unpack",
     "from msgspec import UNSET, UnsetType",

@@ -1620,6 +1620,16 @@ export abstract class Operations {
     });
   }
 
+  /** Forget what the account's people have taught the junk filter; messages stay where they are. */
+  resetJunkFilter(): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: "/v1/junk",
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
   /** Release a message that a policy stopped, as if it had just arrived. */
   releaseMessage(messageId: string): Promise<Message> {
     return this.run({

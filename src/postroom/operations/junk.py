@@ -9,14 +9,13 @@ from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.config import Config
 from postroom.errors import BadRequest
-from postroom.inward.junk import examples, learning
+from postroom.inward.junk import examples, learning, models
+from postroom.limits import LESSON_BYTES, LESSONS_TOGETHER
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.message_json import Links
 from postroom.operations.folders import teaching
 from postroom.operations.messages import RawMessage, show_message
 from postroom.storage.database import Tx
-
-MOST_LESSONS, LESSON_BYTES = 50, 1_000_000
 
 
 class JunkLessons(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
@@ -24,7 +23,8 @@ class JunkLessons(Struct, rename="camel", frozen=True, forbid_unknown_fields=Tru
 
     is_junk: Annotated[bool, Meta(description="Whether all of them are junk, or wanted.")]
     messages: Annotated[
-        list[str], Meta(min_length=1, max_length=MOST_LESSONS, description="Emails (RFC 5322), in base64.")
+        list[str],
+        Meta(min_length=1, max_length=LESSONS_TOGETHER, description="Emails (RFC 5322), in base64."),
     ]
 
 
@@ -71,7 +71,8 @@ def _decode(number: int, written: str) -> bytes:
         ) from None
     if not 0 < len(raw) <= LESSON_BYTES:
         raise BadRequest(
-            f"messages[{number}] has {len(raw)} bytes. Use 1 to {LESSON_BYTES}.", field="messages"
+            f"messages[{number}] has {len(raw)} bytes. Use 1 to {LESSON_BYTES}: the first are enough.",
+            field="messages",
         )
     return raw
 
@@ -90,3 +91,11 @@ def add_lessons(
 def get_junk_examples(tx: Tx, caller: Caller) -> JunkExamples:
     """Count what the account's people have taught the junk filter"""
     return JunkExamples(**examples.count(tx, caller.account_id))
+
+
+def reset_junk_filter(tx: Tx, caller: Caller, now: int) -> None:
+    """Forget what the account's people have taught the junk filter; messages stay where they are"""
+    before = examples.count(tx, caller.account_id)
+    examples.forget(tx, caller.account_id)
+    models.forget(tx, caller.account_id)
+    audit.record_by(tx, caller, "junk.reset", caller.account_id, now, before=before)

@@ -364,6 +364,7 @@ ROUTES = (
     post(f"{MESSAGE}/not-junk", junk.mark_not_junk, SCOPED, TEACHING, 200, CANCEL),
     post("/v1/junk/examples", lessons.teach_junk_filter, ACCOUNT, MANAGING, 200),
     get("/v1/junk", junk.get_junk_examples, SCOPED, READING),
+    delete("/v1/junk", junk.reset_junk_filter, ACCOUNT, MANAGING, 204),
     post(f"{MESSAGE}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
     get("/v1/policy", policies.get_policy, SCOPED, READING, 200, MISSING),
     put("/v1/policy", policies.put_policy, POD, MANAGING, 200, MISSING),

@@ -2129,6 +2129,11 @@ def get_junk_examples() -> Call[JunkExamples]:
     return Call("GET", "/v1/junk", decoded(JunkExamples))
 
 
+def reset_junk_filter() -> Call[None]:
+    """Forget what the account's people have taught the junk filter; messages stay where they are."""
+    return Call("DELETE", "/v1/junk", nothing)
+
+
 def release_message(message_id: str) -> Call[Message]:
     """Release a message that a policy stopped, as if it had just arrived."""
     return Call("POST", path("v1", "messages", message_id, "release"), decoded(Message), is_repeatable=False)

@@ -1635,6 +1635,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("messages", "texts", help="Emails (RFC 5322), in base64.", is_required=True),
     ),
     "get_junk_examples": (),
+    "reset_junk_filter": (),
     "release_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_policy": (
         Parameter("inbox_id", "text", help="Only of this inbox."),

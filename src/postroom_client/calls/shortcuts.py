@@ -1,14 +1,16 @@
 """Operations under the names of their most common uses."""
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
 from postroom_client.calls import calls
-from postroom_client.results import ApiKey, ApprovalRules, Budget, Message, Page, Thread
-from postroom_client.transport.exchange import Call
+from postroom_client.limits import LESSON_BYTES, LESSONS_BYTES, LESSONS_TOGETHER
+from postroom_client.results import ApiKey, ApprovalRules, Budget, JunkExamples, Message, Page, Thread
+from postroom_client.transport.exchange import Call, Steps
 
 
 def mark_thread(thread_id: str, *, is_read: bool) -> Call[Thread]:
@@ -70,3 +72,30 @@ def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) ->
     if pod_id is None:
         return calls.list_account_keys(limit=limit, offset=offset, everywhere=True)
     return calls.list_pod_keys(pod_id, limit=limit, offset=offset)
+
+
+def teach_junk(emails: Iterable[bytes], *, is_junk: bool) -> Steps[JunkExamples]:
+    """Teach the junk filter with any number of emails, in as many requests as they need.
+
+    Of an email, the first 700 kB count. After an error, teach all again: an email counts once.
+    """
+    told: JunkExamples | None = None
+    for together in _lessons(emails):
+        told = yield calls.teach_junk_filter(is_junk, together)
+    if told is None:
+        told = yield calls.get_junk_examples()
+    return told
+
+
+def _lessons(emails: Iterable[bytes]) -> Iterator[list[str]]:
+    together: list[str] = []
+    size = 0
+    for raw in emails:
+        lesson = base64.b64encode(raw[:LESSON_BYTES]).decode()
+        if len(together) >= LESSONS_TOGETHER or size + len(lesson) > LESSONS_BYTES:
+            yield together
+            together, size = [], 0
+        together.append(lesson)
+        size += len(lesson) + len('"", ')
+    if together:
+        yield together

@@ -89,7 +89,7 @@ def list_to_repeat(tx: Tx, account_id: str, teacher: str) -> list[TaughtExample]
     rows = tx.all(
         "select message_id, account_id, teacher, is_junk, features from junk_examples"
         " where account_id = :account_id and teacher = :teacher"
-        " and learned_at is not null and features is not null order by taught_at, message_id",
+        " and learned_at is not null and features is not null order by is_junk, taught_at, message_id",
         account_id=account_id,
         teacher=teacher,
     )
@@ -98,10 +98,14 @@ def list_to_repeat(tx: Tx, account_id: str, teacher: str) -> list[TaughtExample]
 
 def mark_learned(
     tx: Tx, account_id: str, teacher: str, learned: Sequence[tuple[TaughtExample, bytes]], now: int
-) -> None:
-    """Mark examples, with their features. Those that were taught otherwise meanwhile wait on."""
+) -> bool:
+    """Mark examples, with their features. Those that were taught otherwise meanwhile wait on.
+
+    False if none of them is there as it was.
+    """
+    marked = 0
     for each, features in learned:
-        tx.run(
+        marked += tx.run(
             "update junk_examples set learned_at = :now, features = :features"
             " where message_id = :id and is_junk = :is_junk and teacher = :teacher",
             now=now,
@@ -115,12 +119,17 @@ def mark_learned(
             "update junk_examples set features = null where message_id in"
             " (select message_id from junk_examples where account_id = :account_id and teacher = :teacher"
             " and is_junk = :is_junk and learned_at is not null and features is not null"
-            " order by taught_at desc, message_id limit 1000 offset :most)",
+            " order by taught_at desc, message_id desc limit 1000 offset :most)",
             account_id=account_id,
             teacher=teacher,
             is_junk=is_junk,
             most=REPEATED,
         )
+    return marked > 0
+
+
+def forget(tx: Tx, account_id: str) -> None:
+    tx.run("delete from junk_examples where account_id = :account_id", account_id=account_id)
 
 
 def count(tx: Tx, account_id: str) -> dict[str, int]:

@@ -2,10 +2,13 @@
 
 The teacher's newest examples are learned again with the new ones: otherwise a folder of junk, learned after a
 folder of wanted email, would undo it. The weights and the mark of the examples are stored in one transaction:
-after a crash the same are learned again, from the weights before.
+after a crash the same are learned again, from the weights before. If the filter was reset meanwhile, or
+another node has learned, nothing is stored.
 """
 
 from collections.abc import Sequence
+
+from msgspec import Struct
 
 from postroom.clock import SECOND
 from postroom.errors import NotFound
@@ -25,6 +28,17 @@ from postroom_mail.mime.parse import parse_mail
 TOGETHER = 50
 IDLE_SECONDS = 5.0
 DUTY, DUTY_LENGTH = "junk", 60 * SECOND
+
+
+class Lesson(Struct, frozen=True):
+    """What was learned at once, from the weights of `changed_at`: the new ones, and the examples."""
+
+    account_id: str
+    teacher: str
+    changed_at: int
+    weights: bytes
+    bound: float
+    learned: Sequence[tuple[TaughtExample, bytes]]
 
 
 async def learn_all(resources: Resources) -> None:
@@ -48,9 +62,16 @@ async def learn_some(resources: Resources) -> bool:
     found = [(each, await _features(resources, each)) for each in told]
     before = await resources.db.read(models.read, account_id, teacher)
     old = await resources.db.read(examples.list_to_repeat, account_id, teacher)
-    weights = await pools.READING.run(_learned, before, found, old)
-    learned = [(each, model.encode_features(numbers)) for each, numbers in found]
-    await resources.db.write(_store, account_id, teacher, weights, learned, resources.now())
+    weights, bound = await pools.READING.run(_learn, before.taught.weights, found, old)
+    lesson = Lesson(
+        account_id,
+        teacher,
+        before.changed_at,
+        weights,
+        bound,
+        [(each, model.encode_features(numbers)) for each, numbers in found],
+    )
+    await resources.db.write(store, lesson, resources.now())
     return True
 
 
@@ -71,24 +92,20 @@ def read_features(raw: bytes) -> tuple[int, ...]:
     return features.features(raw, mail, mail.body_text or page.text, page)
 
 
-def _learned(
-    before: "model.Weights",
+def _learn(
+    weights: "model.Weights",
     new: Sequence[tuple[TaughtExample, tuple[int, ...]]],
     old: Sequence[TaughtExample],
-) -> bytes:
-    known = [Example(numbers, each.is_junk) for each, numbers in new if numbers]
+) -> tuple[bytes, float]:
+    known = [Example(numbers, each.is_junk) for each, numbers in new]
     known += [Example(model.decode_features(each.features or b""), each.is_junk) for each in old]
-    model.learn(model.load_start(), before, known)
-    return model.encode(before)
+    taught = model.learn(model.load_start(), weights, known)
+    return model.encode(weights), taught.bound
 
 
-def _store(
-    tx: Tx,
-    account_id: str,
-    teacher: str,
-    weights: bytes,
-    learned: Sequence[tuple[TaughtExample, bytes]],
-    now: int,
-) -> None:
-    models.store(tx, account_id, teacher, weights, now)
-    examples.mark_learned(tx, account_id, teacher, learned, now)
+def store(tx: Tx, lesson: Lesson, now: int) -> None:
+    account_id, teacher = lesson.account_id, lesson.teacher
+    if models.find_change(tx, account_id, teacher) != lesson.changed_at:
+        return
+    if examples.mark_learned(tx, account_id, teacher, lesson.learned, now):
+        models.store(tx, account_id, teacher, lesson.weights, lesson.bound, now)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroom import log
 from postroom.storage.database import Tx
 from postroom_mail.junk import model
-from postroom_mail.junk.model import Model
+from postroom_mail.junk.model import Model, Taught
 
 ACCOUNTS_KEPT = 16
 MOST_TEACHERS = 8  # of one account; those who taught last
@@ -36,7 +36,7 @@ def find_for_inbox(tx: Tx, inbox_id: str) -> Model:
     account_id, changes = rows[0]["account_id"], tuple((row["teacher"], row["changed_at"]) for row in rows)
     known = _kept.get(account_id)
     if known is None or known.changes != changes:
-        taught = tuple(read(tx, account_id, teacher) for teacher, _ in changes)
+        taught = tuple(read(tx, account_id, teacher).taught for teacher, _ in changes)
         known = _Known(changes, Model(start, taught))
         _kept[account_id] = known
         while len(_kept) > ACCOUNTS_KEPT:
@@ -44,31 +44,55 @@ def find_for_inbox(tx: Tx, inbox_id: str) -> Model:
     return known.model
 
 
-def read(tx: Tx, account_id: str, teacher: str) -> "model.Weights":
-    """The weights of one teacher; none yet, or damaged ones, are all zero."""
+class Learned(Struct, frozen=True):
+    """What was learned of one teacher, and when it changed; 0 if nothing was."""
+
+    taught: Taught
+    changed_at: int = 0
+
+
+def read(tx: Tx, account_id: str, teacher: str) -> Learned:
+    """None yet, or damaged ones, are weights of zero."""
     row = tx.one(
-        "select weights from junk_models where account_id = :account_id and teacher = :teacher",
+        "select weights, bound, changed_at from junk_models"
+        " where account_id = :account_id and teacher = :teacher",
         account_id=account_id,
         teacher=teacher,
     )
+    if row is None:
+        return Learned(Taught(model.no_weights()))
     try:
-        return model.no_weights() if row is None else model.decode(row["weights"])
+        return Learned(Taught(model.decode(row["weights"]), float(row["bound"])), row["changed_at"])
     except ValueError:
         log.get().error(
             "weights of the junk filter cannot be read; they are learned anew", account=account_id
         )
-        return model.no_weights()
+        return Learned(Taught(model.no_weights()), row["changed_at"])
 
 
-def store(tx: Tx, account_id: str, teacher: str, weights: bytes, now: int) -> None:
+def find_change(tx: Tx, account_id: str, teacher: str) -> int:
+    row = tx.one(
+        "select changed_at from junk_models where account_id = :account_id and teacher = :teacher",
+        account_id=account_id,
+        teacher=teacher,
+    )
+    return 0 if row is None else int(row["changed_at"])
+
+
+def store(tx: Tx, account_id: str, teacher: str, weights: bytes, bound: float, now: int) -> None:
     tx.run(
-        "insert into junk_models (account_id, teacher, weights, changed_at)"
-        " values (:account_id, :teacher, :weights, :now) on conflict (account_id, teacher)"
-        " do update set weights = excluded.weights, changed_at ="
+        "insert into junk_models (account_id, teacher, weights, bound, changed_at)"
+        " values (:account_id, :teacher, :weights, :bound, :now) on conflict (account_id, teacher)"
+        " do update set weights = excluded.weights, bound = excluded.bound, changed_at ="
         " case when excluded.changed_at > junk_models.changed_at then excluded.changed_at"
         " else junk_models.changed_at + 1 end",
         account_id=account_id,
         teacher=teacher,
         weights=weights,
+        bound=bound,
         now=now,
     )
+
+
+def forget(tx: Tx, account_id: str) -> None:
+    tx.run("delete from junk_models where account_id = :account_id", account_id=account_id)

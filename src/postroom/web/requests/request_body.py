@@ -177,4 +177,4 @@ async def _read_up_to(request: Request, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is larger than {limit} bytes.")
+    return PayloadTooLarge(f"The body is larger than {limit} bytes. Send less in one request.")

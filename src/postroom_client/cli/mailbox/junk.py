@@ -1,6 +1,5 @@
 """postroom junk teach: a folder of emails as examples of junk, or of wanted email."""
 
-import base64
 import contextlib
 import mailbox
 from collections.abc import Iterator
@@ -12,12 +11,10 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+from postroom_client.limits import LESSON_BYTES
 
 if TYPE_CHECKING:
     from postroom_client.results import JunkExamples
-
-TOGETHER, TOGETHER_BYTES = 50, 4_000_000
-MOST_BYTES = 1_000_000  # of one email
 
 
 def teach(
@@ -28,18 +25,34 @@ def teach(
     ],
 ) -> None:
     """Teach the junk filter with emails of another mail client; they are not stored."""
-    from postroom_client.calls import calls
+    from postroom_client.calls.shortcuts import teach_junk
+    from postroom_client.errors import PostroomError
 
     if not place.exists():
         raise typer.BadParameter(f"{place} does not exist")
-    taught, raw = 0, b""
-    for batch in batches(read_emails(place)):
-        taught += len(batch)
-        raw, told = context.carry_out(calls.teach_junk_filter(is_junk, batch), None)
-    if not taught:
-        raise typer.BadParameter(f"{place} holds no email up to {MOST_BYTES // 1000} kB")
-    output.note(f"{taught} emails are taught as {'junk' if is_junk else 'wanted'}.")
+    emails = Counted(read_emails(place))
+    try:
+        raw, told = context.carry_out(teach_junk(emails, is_junk=is_junk), None)
+    except PostroomError:
+        output.note(f"Stopped after reading {emails.count} emails. Run it again: an email counts once.")
+        raise
+    if not emails.count:
+        raise typer.BadParameter(f"{place} holds no email")
+    output.note(f"{emails.count} emails are taught as {'junk' if is_junk else 'wanted'}.")
     context.show_result(raw, told, show_counts)
+
+
+class Counted:
+    """Emails, and how many of them were read."""
+
+    def __init__(self, emails: Iterator[bytes]) -> None:
+        self._emails = emails
+        self.count = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for raw in self._emails:
+            self.count += 1
+            yield raw
 
 
 def show_counts(told: "JunkExamples") -> None:
@@ -48,37 +61,25 @@ def show_counts(told: "JunkExamples") -> None:
 
 
 def read_emails(place: Path) -> Iterator[bytes]:
-    """Yield the emails of the folder. Leave out files that are too large or have no header."""
+    """Yield the emails of the folder, of each the beginning. Leave out files that have no header."""
     files = [place] if place.is_file() else sorted(each for each in place.rglob("*") if each.is_file())
     for file in files:
         for raw in read_file(file):
             head = raw[:2000].lower()
-            if len(raw) <= MOST_BYTES and (b"from:" in head or b"received:" in head):
+            if b"from:" in head or b"received:" in head:
                 yield raw
 
 
 def read_file(file: Path) -> Iterator[bytes]:
     with file.open("rb") as opened:
-        is_mbox = opened.read(5) == b"From "
-    if not is_mbox:
-        yield file.read_bytes() if file.stat().st_size <= MOST_BYTES else b""
+        start = opened.read(LESSON_BYTES)
+    if not start.startswith(b"From "):
+        yield start
         return
     with contextlib.closing(mailbox.mbox(file, create=False)) as box:
         for key in box.iterkeys():
-            yield box.get_bytes(key)
-
-
-def batches(emails: Iterator[bytes]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for raw in emails:
-        if len(batch) >= TOGETHER or size + len(raw) > TOGETHER_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(base64.b64encode(raw).decode())
-        size += len(raw)
-    if batch:
-        yield batch
+            with contextlib.closing(box.get_file(key)) as email:
+                yield email.read(LESSON_BYTES)
 
 
 def add_to(group: typer.Typer) -> None:

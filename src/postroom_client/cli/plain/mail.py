@@ -359,6 +359,13 @@ MAILBOX = (
         fields=("junk", "wanted", "waiting"),
     ),
     Plain(
+        "junk reset",
+        "reset_junk_filter",
+        "Forget what people have taught the junk filter.",
+        confirm="Forget all examples of junk and wanted email?",
+        done="The junk filter is reset.",
+    ),
+    Plain(
         "messages delete",
         "delete_message",
         "Delete a message; an unsent one is never sent.",
