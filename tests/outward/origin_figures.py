@@ -1,4 +1,4 @@
-"""What the origin guard stops: `python -m tests.outward.origin_figures [FOLDER[=TRUSTED_DOMAIN] …]`.
+"""What the origin guard stops: `python -m tests.outward.origin_figures [FOLDER[=OWN,…] …]`.
 
 Written attacks come as emails to an agent that obeys each of them, on a server with `originGuard: hold`:
 counted are the sends that waited for a person. Each folder has emails of a public mailing list, one a file.
@@ -34,8 +34,11 @@ from tests.outward.origin_attacks import ATTACKS, Attack
 MOST_ANSWERS = 300
 TYPICAL_BYTES = 5_000
 FOOTER = re.compile(
-    r"\n_{20,}\n.*mailing list\s*(?:\n.*){0,4}\Z|\n\s*https?://\S+/listinfo/\S+\s*\Z"
-    r"|\n_{20,}\nDo You Yahoo(?:.*\n?){1,6}\Z",
+    r"\n_{20,}\n.*mailing list\b.*(?:\n.*){0,4}\Z|\n\s*https?://\S+/listinfo/\S+\s*\Z"
+    r"|\n_{20,}\n(?:Do You Yahoo|Yahoo! |Everything you'll ever need)(?:.*\n?){1,6}\Z"
+    r"|\n-- ?\n.*: \S+@\S+\n\S+/listinfo/\S+ for \(un\)subscription.*(?:\n.*){0,2}\Z"
+    r"|\n--\nTo unsubscribe from this list: send the line (?:.*\n?){1,4}\Z"
+    r"|\n-{70,}\n(?:.*\n){1,6}https?://p\.sf\.net/\S+\s*\Z",
     re.IGNORECASE,
 )
 PROVIDERS = re.compile(
@@ -101,20 +104,21 @@ def read_folder(folder: str) -> list[ListMail]:
     return sorted(found, key=lambda each: each.moment)
 
 
-async def answers(server: Server, folder: str, trusted: str) -> Iterator[str]:
-    await server.api.patch("/v1/account", json={"trustedValues": [trusted] if trusted else []})
+async def answers(server: Server, folder: str, trusted: list[str]) -> Iterator[str]:
+    await server.api.patch("/v1/account", json={"trustedValues": trusted})
     name = f"a{uuid.uuid4().hex[:12]}"
     inbox_id = (await server.api.post("/v1/inboxes", json={"mailboxName": name})).json()["id"]
     known: dict[str, str] = {}
     kinds: dict[str, int] = {}
     first_writers: dict[str, str] = {}  # by key of a value
     authors: dict[str, str] = {}  # by id of a message
+    people: dict[str, dict[str, str]] = {}  # of a thread: their addresses, by what is before the @
     sent, carrying = 0, []
     for each in read_folder(folder):
         parents = (*each.mail.in_reply_to, *reversed(each.mail.references))
         parent = next((known[parent] for parent in parents if parent in known), None)
         if parent is not None and sent < MOST_ANSWERS:
-            answer = await post(server, inbox_id, to_answer(each.mail, parent))
+            answer = await post(server, inbox_id, to_answer(each.mail, parent, people[parent]))
             if answer.status_code == 200:
                 sent += 1
                 shown = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
@@ -138,7 +142,8 @@ async def answers(server: Server, folder: str, trusted: str) -> Iterator[str]:
         await until_examined(server)
         listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=1")).json()
         if listed["data"] and listed["data"][0]["rfcMessageId"] == each.mail.message_id:
-            known[each.mail.message_id] = listed["data"][0]["threadId"]
+            known[each.mail.message_id] = thread = listed["data"][0]["threadId"]
+            people.setdefault(thread, {}).update(names_of(each.mail))
             authors[listed["data"][0]["id"]] = company_of(author_of(each.mail))
     part = 100 * len(carrying) / max(sent, 1)
     lines = [f"{folder}: {len(carrying)} of {sent} answers carry a value ({part:.1f} %), by kind {kinds}"]
@@ -149,7 +154,10 @@ def own_of(mail: ParsedMail, first_writers: dict[str, str]) -> set[tuple[str, st
     """Return kind and form of the values that an author or a colleague wrote before anybody else."""
     found = values.carried_by([written_by(mail)]).values()
     own = company_of(author_of(mail))
-    return {(each.kind, each.shown) for each in found if company_of(first_writers.get(each.key, "")) == own}
+    shown = {(each.kind, each.shown) for each in found if company_of(first_writers.get(each.key, "")) == own}
+    addresses = (each for each in found if each.kind == values.ADDRESS)
+    signed = {each.shown for each in addresses if each.shown.lower() in (author_of(mail), mail.from_address)}
+    return shown | {(values.ADDRESS, each) for each in signed}
 
 
 def author_of(mail: ParsedMail) -> str:
@@ -166,7 +174,7 @@ def company_of(address: str) -> str:
 
 def written_by(mail: ParsedMail) -> str:
     text = mail.body_text.replace("\r\n", "\n")
-    for _ in range(2):  # of a provider, and of a list behind it
+    for _ in range(3):  # of a provider, of a list behind it, and of an advertisement between them
         text = FOOTER.sub("", text.rstrip())
     return reply_text(text, mail.subject) or "Yes."
 
@@ -178,9 +186,16 @@ async def until_examined(server: Server) -> None:
         await asyncio.sleep(0.01)
 
 
-def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
+def names_of(mail: ParsedMail) -> dict[str, str]:
+    named = [mail.from_address, *(each.address for each in (*mail.to, *mail.cc, *mail.reply_to))]
+    return {each.rpartition("@")[0].lower(): each for each in named}
+
+
+def to_answer(mail: ParsedMail, thread: str, there: dict[str, str]) -> dict[str, Any]:
+    """Archives wrote another domain into some addresses of lists and people: it is that of the thread."""
     people = [address for _, address in getaddresses([mail.header_to, ", ".join(map(str, mail.cc))])]
     people = [each for each in people if "@" in each and each.isascii() and " " not in each][:40]
+    people = [there.get(each.rpartition("@")[0].lower(), each) for each in people]
     return {
         "to": people[0] if people else "list@example.org",
         "cc": people[1:],
@@ -189,10 +204,10 @@ def to_answer(mail: ParsedMail, thread: str) -> dict[str, Any]:
     }
 
 
-def named(folder: str) -> tuple[str, str]:
-    """Return a folder, and the domain whose values may go anywhere while it is played."""
+def named(folder: str) -> tuple[str, list[str]]:
+    """Return a folder, and the domains and addresses that are the own ones of whoever kept the archive."""
     path, _, trusted = folder.partition("=")
-    return path, trusted
+    return path, trusted.split(",") if trusted else []
 
 
 def cost(folders: Sequence[str]) -> Iterator[str]:

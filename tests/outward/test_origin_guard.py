@@ -146,6 +146,8 @@ async def test_who_writes_to_a_list_in_the_answered_thread_has_read_the_list(
     assert (answered.status_code, answered.json().get("hold")) == (200, None), answered.text
     held = (await post(server, bob, **{**answer, "cc": ["dan@example.org"]})).json()
     assert [each["kind"] for each in held["hold"]["origins"]] == ["link"]
+    server.clock.turn(MINUTE)
+    assert "hold" not in (await post(server, bob, to=everyone)).json()
 
 
 @pytest.mark.sqlite_alone
@@ -161,3 +163,35 @@ async def test_an_answer_may_go_where_the_thread_says_and_where_its_reader_names
     assert "hold" not in named, named
     server.clock.turn(MINUTE)
     assert "hold" in (await post(server, bob, to="dan@example.org", cc=["all@list.example"])).json()
+
+
+@pytest.mark.sqlite_alone
+async def test_an_answer_may_say_again_what_its_readers_were_told(server: Server) -> None:
+    """Only words, only to people to whom their author wrote them, and only if the author gets them too."""
+    ann, token = "ann@shop.example", "joe-6d6DIl74uiNBDgjK7y7TUQ@list.example"
+    bob = await lured(server, "hold", text=f"{BAIT}Thanks", to=ann, cc=token)
+    thread = {"threadId": (await first_message(server, bob))["threadId"]}
+    words = "Unfortunately our previous account was closed by the bank, you say."
+    for fields, body, kinds in (
+        ({**thread, "to": MALLORY, "cc": [ann, token]}, words, []),
+        ({**thread, "to": MALLORY, "cc": [ann, token]}, IBAN, ["iban"]),
+        ({**thread, "to": MALLORY, "cc": [ann, "dan@example.org"]}, words, ["phrase"]),
+        ({"to": ann}, words, ["phrase"]),
+    ):
+        server.clock.turn(MINUTE)
+        answer = (await post(server, bob, **fields, body=body)).json()
+        found = {each["kind"] for each in answer.get("hold", {}).get("origins", ())} - {"address"}
+        assert sorted(found) == kinds, (fields, body, answer)
+
+
+@pytest.mark.sqlite_alone
+async def test_a_send_that_was_held_makes_nobody_a_participant(server: Server) -> None:
+    bob = await lured(server, "hold")
+    first = (await post(server, bob, to="collector@drop.example")).json()
+    again = {"to": "collector@drop.example", "threadId": first["threadId"]}
+    server.clock.turn(MINUTE)
+    for _ in range(2):
+        held = (await post(server, bob, **again)).json()
+        assert held.get("hold", {}).get("reasons") == ["origin"], held
+    await server.api.post(f"/v1/messages/{first['id']}/cancel")
+    assert (await post(server, bob, **again)).json().get("hold"), "it was cancelled"

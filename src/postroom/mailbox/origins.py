@@ -14,7 +14,11 @@ from postroom.storage.database import Row, Tx, all_of
 MOST_SOURCES = 64  # the oldest messages with a value that are looked at, and as many of the newest
 PLACE_BYTES = 3  # of a fingerprint, which say where the values of an inbox are
 OF_THE_THREAD = 50  # the newest messages of the answered thread
-_COLUMNS = "messages.id, messages.thread_id, messages.direction, messages.from_address, messages.is_imported"
+_COLUMNS = (
+    "messages.id, messages.thread_id, messages.direction, messages.from_address, messages.is_imported,"
+    " messages.direction = 'outbound' and exists (select 1 from holds where holds.message_id = messages.id"
+    " and holds.state in ('held', 'rejected', 'expired', 'cancelled')) as is_stopped"
+)
 
 
 class ValueOrigin(Struct, rename="camel", frozen=True):
@@ -39,6 +43,7 @@ class ValueSource(Struct, frozen=True):
     direction: str
     from_address: str
     is_imported: bool
+    is_stopped: bool  # it was to be sent, and waits for a person or was not let out
 
 
 class HeldValues(Struct, frozen=True):
@@ -129,7 +134,12 @@ def _list_in_order(tx: Tx, fingerprint: int, direction: str) -> list[Row]:
 
 def _to_source(row: Row) -> ValueSource:
     return ValueSource(
-        row["id"], row["thread_id"], row["direction"], row["from_address"], bool(row["is_imported"])
+        row["id"],
+        row["thread_id"],
+        row["direction"],
+        row["from_address"],
+        bool(row["is_imported"]),
+        bool(row["is_stopped"]),
     )
 
 

@@ -5,6 +5,7 @@ Each is a kind and a form in which two spellings of it are equal.
 
 import ipaddress
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -12,9 +13,10 @@ from itertools import filterfalse
 from zlib import crc32
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom_mail.languages.folding import TO_LATIN
-from postroom_mail.mime.address import mailbox_of
+from postroom_mail.mime.address import mailbox_of, normalize
 from postroom_mail.screening import checksums
 from postroom_mail.screening.disguises import readable, sizes_of, turned, undone
 from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
@@ -38,37 +40,45 @@ SHORTEST_ACCOUNT = 26  # of a cryptocurrency
 HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
 _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
-_IN_A_LINK = re.compile(r"[/?=&]")
+_AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quotes, Markdown or a link
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
 _DOT = re.compile(r"\.[A-Za-z]{2}")
 _HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
 _HOST_ON = re.compile(r"(?:\.[\w-]{1,63}+)++(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
-_NUMBER = re.compile(r"[0-9](?:[ .()/-]{0,2}[0-9])++")
+# In a text with one digit, one sign and one letter for all, which is searched at the speed of memchr:
+# digits with at most two signs between each, enough for a code, for a telephone number or an account.
+_NUMBER = re.compile(rb"0(?:-{0,2}0){3,}+")
+_LONG_NUMBER = re.compile(rb"0(?:-{0,2}0){7,}+")
+_IBAN_HEAD = b"aa00"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-](?:\d\d){1,2}(?!\d)")
 _NUMBERS_OF_A_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
 _SEGMENT = re.compile(r"[-_]")
 _DIGIT = re.compile(r"[0-9]")
 _NO_DIGIT = re.compile(r"[^0-9]+")
-_NO_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 _LONG_SIZE = re.compile(rb"[\x%02x-\xff]" % LONG_WORD)
 _TOKEN_SIZE = re.compile(rb"[\x%02x-\xff]" % MIN_TOKEN)
 _MARKED = re.compile(r"[0-9@]|[^\W_][.:/][\w/]")
 # A text with one letter and one digit for all, and one sign for two: what a mark looks like in it.
 _LETTERS = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalpha())
 _SHAPES = bytes.maketrans(b"123456789:" + _LETTERS, b"000000000." + b"a" * len(_LETTERS))
+_NUMBER_SHAPES = bytes.maketrans(
+    b"0123456789 .()/-" + bytes(string.ascii_letters, "ascii"),
+    b"0" * 10 + b"-" * 6 + b"a" * len(string.ascii_letters),
+)
 _MARK_SHAPES = (b"0", b"@", b"a.a", b"a./", b"a/a", b"a//", b"a._", b"a/_")
 _TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
 _EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
 
 class Value(Struct, frozen=True):
-    """`key` is equal for all spellings; `shown` is how it is written."""
+    """`key` is equal for all spellings; `shown` is how it is written, `within` the address around it."""
 
     kind: str
     key: str
     shown: str
+    within: str = ""
 
 
 Found = dict[str, Value]  # by key
@@ -112,10 +122,10 @@ def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
         plain = readable(text[:MOST_CHARACTERS])
         words = plain.split()
         sizes = sizes_of(words)
-        marked = list(filter(_MARKED.search, filterfalse(str.isalpha, words))) if may_be_marked(plain) else []
-        numbers = _numbers_in(plain) if marked else []
+        marked = _marked_of(words) if may_be_marked(plain) else []
+        numbers = list(_numbers_in(plain)) if marked else []
         turns = turned(plain, marked) if marked or "\n" in plain else ()
-        _collect(found, plain, words, sizes, most, numbers)
+        _collect(found, plain, words, sizes, most)
         for form in filter(None, (*map(readable, undone(plain, words, sizes)), *turns)):
             pieces = form.split()
             _collect(found, form, pieces, sizes_of(pieces), most)
@@ -131,10 +141,20 @@ def may_be_marked(text: str) -> bool:
     return any(map(shapes.__contains__, _MARK_SHAPES))
 
 
-def _numbers_in(text: str) -> Sequence[re.Match[str]]:
-    """Return the numbers of a text: digits with at most two signs between each. Many texts have none."""
-    digits = text.encode(errors="replace").translate(None, _NO_DIGITS)
-    return list(_NUMBER.finditer(text)) if digits else ()
+def _marked_of(words: Sequence[str]) -> list[str]:
+    """Return the words that have a mark, in order; each is looked at once."""
+    marked = set(filter(_MARKED.search, filterfalse(str.isalpha, set(words))))
+    return list(filter(marked.__contains__, words))
+
+
+def _numbers_in(text: str) -> Iterator[str]:
+    """Yield the numbers that are long enough for a one-time code, as they are written."""
+    for number in _NUMBER.finditer(_shapes_of(text)):
+        yield text[number.start() : number.end()]
+
+
+def _shapes_of(text: str) -> bytes:
+    return text.encode("latin-1", "replace").translate(_NUMBER_SHAPES)
 
 
 def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
@@ -151,10 +171,10 @@ def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
             yield _value(PHRASE, phrase, phrase)
 
 
-def codes_of(numbers: Iterable[re.Match[str]], words: Iterable[str]) -> Iterator[Value]:
+def codes_of(numbers: Iterable[str], words: Iterable[str]) -> Iterator[Value]:
     """Everything that could be a one-time code: digits, also in groups, and words with a digit in them."""
-    for number in numbers:
-        digits = number[0] if number[0].isdecimal() else _NO_DIGIT.sub("", number[0])
+    for written in numbers:
+        digits = written if written.isdecimal() else _NO_DIGIT.sub("", written)
         if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
             yield _value(CODE, digits, digits)
     for word in filter(_DIGIT.search, words):
@@ -179,6 +199,13 @@ def address(written: str) -> Value:
     return _value(ADDRESS, _folded(mailbox_of(written)), written)
 
 
+def inside(written: str) -> Found:
+    """Return what somebody may write into an address: into the local part, and labels of its domain."""
+    local, _, domain = written.rpartition("@")
+    found = carried_by((local, domain.replace(".", " ")))
+    return {key: replace(value, within=normalize(written)) for key, value in found.items()}
+
+
 def domain_in(value: Value) -> str:
     """Return the domain of an address, a host or a link; "" for any other value."""
     said = value.key.partition(":")[2]
@@ -201,28 +228,24 @@ def _collect(
     words: Sequence[str],
     sizes: bytes,
     most: int = MOST_VALUES,
-    numbers: Sequence[re.Match[str]] | None = None,
 ) -> None:
-    """`numbers` are those of the text, if they are known."""
-    for value in _values(text, words, sizes, numbers):
+    for value in _values(text, words, sizes):
         if len(found) >= most:
             return
         found.setdefault(value.key, value)
 
 
-def _values(
-    text: str, words: Sequence[str], sizes: bytes, numbers: Sequence[re.Match[str]] | None
-) -> Iterator[Value]:
+def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
     if "@" in text:
         yield from _addresses(text)
     if "://" in text:
         for url in _URL.finditer(text):
             for rest in url[1].split("://"):  # a link may name another one
                 yield from _of_link(rest)
-        text, numbers = _URL.sub(_query_of, text), None
+        text = _URL.sub(_query_of, text)
     if "." in text:
         yield from _bare_hosts(text)
-    yield from _of_numbers(text, _numbers_in(text) if numbers is None else numbers)
+    yield from _of_numbers(text)
     if long := [words[found.start()] for found in _TOKEN_SIZE.finditer(sizes)]:
         yield from _tokens("\n".join(long))
 
@@ -235,11 +258,10 @@ def _addresses(text: str) -> Iterator[Value]:
         domain = _DOMAIN.match(text, at + 1)
         if local and domain:
             name = local[0][::-1].lstrip(".")
-            for each in dict.fromkeys(
-                (name, _IN_A_LINK.split(name)[-1])
-            ):  # signs of a link may be part of one
+            host = domain[0].rstrip("_-")
+            for each in dict.fromkeys((name, _AROUND_A_NAME.split(name)[-1])):  # a name may have these too
                 if each:
-                    written = f"{each}@{domain[0]}"
+                    written = f"{each}@{host}"
                     yield _value(ADDRESS, _folded(mailbox_of(written)), written)
         at = text.find("@", at + 1)
 
@@ -282,16 +304,21 @@ def _bare_hosts(text: str) -> Iterator[Value]:
         at = dot.start()
         if at < end:
             continue
-        back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
         on = _HOST_ON.match(text, at)
-        if back is None or on is None:
+        if on is None:
+            continue
+        names = text[at : on.start(1)].partition(":")[0]
+        if not is_top_level(names.rpartition(".")[2]):
+            end = on.end()
+            continue
+        back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
+        if back is None:
             continue
         end = on.end()
         start = at - back.end()
-        host = f"{back[0][::-1]}{text[at : on.start(1)]}".partition(":")[0]
-        top = host.rpartition(".")[2]
-        if (start and text[start - 1] == "@") or not is_top_level(top):
+        if start and text[start - 1] == "@":
             continue
+        host = f"{back[0][::-1]}{names}"
         yield from _of_link(host + on[1])
 
 
@@ -316,18 +343,21 @@ def is_top_level(name: str) -> bool:
     return name.lower() in TOP_LEVELS and (name.islower() or name.isupper())
 
 
-def _of_numbers(text: str, numbers: Iterable[re.Match[str]]) -> Iterator[Value]:
-    for number in numbers:
-        start, end = number.span()
-        if end - start < MIN_TELEPHONE:
-            continue
-        written = number[0]
-        if text[max(0, start - 2) : start].isalpha() and (iban := checksums.iban_at(text, start - 2)):
+def _of_numbers(text: str) -> Iterator[Value]:
+    shapes = _shapes_of(text)
+    accounts = set()
+    head = shapes.find(_IBAN_HEAD)
+    while head >= 0:
+        if iban := checksums.iban_at(text, head):
+            accounts.add(head + 2)
             yield _value(IBAN, iban, iban)
+        head = shapes.find(_IBAN_HEAD, head + 1)
+    for number in _LONG_NUMBER.finditer(shapes):
+        start, end = number.span()
+        if start in accounts:
             continue
+        written = text[start:end]
         digits = _NO_DIGIT.sub("", written)
-        if len(digits) < MIN_TELEPHONE:
-            continue
         if checksums.is_card(digits):
             yield _value(CARD, digits, written)
         elif _NUMBERS_OF_A_HOST.fullmatch(written):

@@ -38,10 +38,11 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
         texts += [each.address for each in order.calendar.attendees if each.address not in addressed]
     elif isinstance(order.calendar, CalendarAnswer):
         texts += [order.calendar.comment]
-    texts += [text for each in people for text in (each.name, *parts_of(each.address))]
-    texts += [letter.draft.from_name, *parts_of(letter.draft.message_id.strip("<>"))]
-    texts += [" ".join(part for name in ids_named(letter, around) for part in parts_of(name.strip("<>")))]
+    texts += [letter.draft.from_name, *(each.name for each in people)]
+    texts += [" ".join(part for name in ids_named(letter, around) for part in parts_of(name))]
     found = values.carried_by(text for text in texts if text)
+    for each in people:
+        found = values.inside(each.address) | found
     found |= values.carried_by(file_texts(order)) if order.files else {}
     for file in order.files:
         held = values.file(file.content, file.filename)
@@ -50,15 +51,15 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
 
 
 def ids_named(letter: ComposedMail, around: Context) -> Iterator[str]:
-    """Yield the Message-IDs that it names, but for those of received emails: anybody can write the others."""
-    for name in dict.fromkeys((*letter.draft.references, letter.draft.in_reply_to or "")):
+    """Yield its Message-ID and those that it names, but for received ones: anybody can write the others."""
+    draft = letter.draft
+    for name in dict.fromkeys((draft.message_id, *draft.references, draft.in_reply_to or "")):
         if not around.rfc_ids.get(name, False):
             yield name
 
 
-def parts_of(address: str) -> tuple[str, str]:
-    """Return what the sender of an address may write into it: the local part, and labels of its domain."""
-    local, _, domain = address.rpartition("@")
+def parts_of(message_id: str) -> tuple[str, str]:
+    local, _, domain = message_id.strip("<>").rpartition("@")
     return local, domain.replace(".", " ")
 
 

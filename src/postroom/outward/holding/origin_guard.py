@@ -111,10 +111,26 @@ class _Judge:
         forwarded = self._ready.submission.order.forward_of
         if value.kind == FILE and forwarded in {each.message_id for each in received}:
             return False
-        if value.kind == PHRASE and len({each.from_address for each in received}) > 1:
-            return False  # it is nothing unusual
+        if value.within and any(self._has_address(each, value.within) for each in received[:MOST_READ]):
+            return False
+        if value.kind == PHRASE and (_is_usual(received) or any(map(self._is_said_to_all, received))):
+            return False
         received.sort(key=self._is_remote)  # only the first ones are read
         return not all(self._knows(address, value, received) for address in self._ready.addresses)
+
+    def _is_said_to_all(self, source: ValueSource) -> bool:
+        """Whether it answers an email whose author gets the answer, and nobody whom the author left out."""
+        people = {*self._people_of(source), source.from_address}
+        return (
+            source.thread_id == self._thread_id
+            and source.from_address in self._addresses
+            and self._addresses <= people
+            and self._is_genuine(source)
+        )
+
+    def _has_address(self, source: ValueSource, address: str) -> bool:
+        """Whether the value came as a part of this address, which is judged as a whole."""
+        return self._is_genuine(source) and address in {*self._people_of(source), source.from_address}
 
     def _is_own(self, value: Value) -> bool:
         """Whether it is an address of the account."""
@@ -160,14 +176,14 @@ class _Judge:
         return source.from_address not in self._addresses, source.thread_id != self._thread_id
 
     def _may_be_written_to(self, address: str, named: Sequence[ValueSource]) -> bool:
-        """Whether a recipient wrote here, takes part in the answered thread, or another one named it.
+        """Whether it wrote here, is a list, takes part in the answered thread, or another recipient named it.
 
         Another recipient who wrote here could pass on all of it anyway. A forged email names nobody.
         """
-        if self._has_written(address):
+        if self._has_written(address) or self._list_of(address):
             return True
         if self._thread_id is not None and thread_participants.is_one(self._tx, self._thread_id, address):
-            there = [each for each in named if each.thread_id == self._thread_id]
+            there = [each for each in named if each.thread_id == self._thread_id and not each.is_stopped]
             if origins.has_written(self._tx, self._thread_id, address):
                 return True
             if any(each.direction == OUTBOUND or self._is_genuine(each) for each in there[:MOST_READ]):
@@ -215,7 +231,7 @@ class _Judge:
     def _takers_of(self, source: ValueSource) -> set[str]:
         """Return who received a message from here, or wrote it."""
         if source.direction == OUTBOUND:
-            return self._people_of(source)
+            return set() if source.is_stopped else self._people_of(source)
         return {source.from_address} if self._is_genuine(source) else set()
 
     def _list_of(self, address: str) -> frozenset[str]:
@@ -225,7 +241,11 @@ class _Judge:
             named = origins.list_sources(self._tx, self._inbox.id, key, self._thread_id)
             one_each = {each.from_address: each for each in named if each.direction != OUTBOUND}
             read = sorted(one_each.values(), key=self._is_remote)[:MOST_READ]
-            senders = frozenset(each.from_address for each in read if self._is_genuine(each))
+            senders = frozenset(
+                each.from_address
+                for each in read
+                if self._is_genuine(each) and address in self._people_of(each)
+            )
             writes = correspondents.find(self._tx, [(self._inbox.id, address)])
             is_list = (
                 len(senders) >= SENDERS_OF_A_LIST and not writes and address not in self._inbox.mailboxes
@@ -251,6 +271,11 @@ class _Judge:
             message = messages.find(self._tx, message_id)
             self._documents[message_id] = None if message is None else documents.decode(message.document)
         return self._documents[message_id]
+
+
+def _is_usual(received: Sequence[ValueSource]) -> bool:
+    """Whether two people wrote the same words."""
+    return len({each.from_address for each in received}) > 1
 
 
 def _people_of(document: Document) -> set[str]:
