@@ -218,7 +218,6 @@ class _Words(Struct, frozen=True):
         return Wording(rule, self.stems(field), self.is_spaced, then=then)
 
 
-@cache
 def sign_of(anchor: str, is_spaced: bool) -> str:
     """A string that every text with the anchor contains after `apart`."""
     words = apart(anchor)
@@ -285,10 +284,11 @@ def wordings(script: Script) -> tuple[Wording, ...]:
 
 
 @cache
-def anchors_by_sign(script: Script) -> dict[str, list[tuple[int, str]]]:
+def anchors_by_sign(script: Script) -> dict[str, tuple[tuple[int, str], ...]]:
     """The anchors of all wordings of a script, each with its number."""
-    by_sign: dict[str, list[tuple[int, str]]] = {}
+    by_sign: dict[str, tuple[tuple[int, str], ...]] = {}
     for number, wording in enumerate(wordings(script)):
         for anchor in wording.anchors:
-            by_sign.setdefault(sign_of(anchor, script.is_spaced), []).append((number, anchor))
+            sign = sign_of(anchor, script.is_spaced)
+            by_sign[sign] = (*by_sign.get(sign, ()), (number, anchor))
     return by_sign
