@@ -111,7 +111,7 @@ class DnsServer:
         if self.truncated & {name, "*"} and not over_tcp:
             response.answer.clear()
             response.flags |= dns.flags.TC
-        return response.to_wire()
+        return response.to_wire(max_size=65_535 if over_tcp else 0)
 
     def _response(self, request: dns.message.Message, name: str) -> dns.message.Message:
         response = dns.message.make_response(request, recursion_available=True)

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from postroom.assembly import serving
 from postroom.clock import DAY, MINUTE
 from postroom.inward import greylist
 from postroom.inward.greylist import GreyKeys, has_to_come_again, is_known
+from postroom.net.dns import Resolver
 from postroom.net.proxies import Proxies
 from postroom.smtp import harvesters
 from postroom.smtp.server import Server as SmtpServer
 from postroom.storage.database import Database, Tx
 from tests.api.test_junk import came, messages_of, note
+from tests.conftest import settings
 from tests.doubles import FakeClock
 from tests.inward.proxied import PEER, hand_over
 from tests.inward.test_refusals import HERE, forged, refusing
@@ -44,6 +47,25 @@ async def test_unknown_networks_come_twice_and_whoever_authenticates_comes_once(
         assert await hand_over(port, note(6), *with_report, peer_ip="9.9.9.9") == AGAIN
         await came(server, 4)
         assert len(await messages_of(server, inbox_id)) == 4
+
+
+async def test_nodes_of_a_database_know_the_same_networks(
+    postgres_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    folder = tmp_path / "one"
+    async with refusing(folder, postgres_url, clock, GREYLIST="on") as (server, names):
+        (tmp_path / "two").mkdir()
+        (tmp_path / "two/blobs").symlink_to(folder / "blobs")  # nodes share their store
+        more = {"DATABASE_URL": postgres_url, "TRUSTED_PROXIES": "127.0.0.1", "GREYLIST": "on"}
+        resolver = Resolver([names.address], deadline_seconds=60)
+        async with serving(settings(tmp_path / "two", **more), clock, resolver) as other:
+            await server.new_inbox("hello")
+            assert await hand_over(server.smtp_port, note(1), HERE) == AGAIN
+            assert await hand_over(other.smtp_port, note(1), HERE) == AGAIN
+            clock.turn(5 * MINUTE)
+            assert (await hand_over(other.smtp_port, note(1), HERE)).startswith("250 ")
+            said = await hand_over(server.smtp_port, note(2), HERE, sender="b@sender.test")
+            assert said.startswith("250 ")
 
 
 async def test_the_list_is_bounded_and_forgets(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

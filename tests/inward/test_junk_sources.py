@@ -10,7 +10,7 @@ from msgspec import structs
 
 from postroom.accounts.rules.junk import JunkRules
 from postroom.config import ConfigError, load
-from postroom.inward.junk import services
+from postroom.inward.junk import lists, services
 from postroom.inward.junk.lists import AWAY, LEFT_OUT, ask_lists, hosts_of
 from postroom.inward.junk.services import ask_services
 from postroom.inward.junk.weighing import Evidence, Standing, weigh
@@ -121,7 +121,9 @@ async def test_rspamd_is_asked_by_https_if_its_certificate_is_trusted(
     server.close()
 
 
-async def test_lists_name_servers_and_links_and_one_that_names_everything_is_left_out() -> None:
+async def test_lists_name_servers_and_links_and_one_that_names_everything_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = read_page('<a href="http://shop.bad.example/x?y">here</a> <a href="http://10.0.0.1/">there</a>')
     assert hosts_of(page) == ["bad.example", "shop.bad.example"]
     records = {
@@ -156,6 +158,19 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
         await ask_lists(mended, zones, [], PEER, NO_PAGE, faults, 8)
         assert not faults.found, "they answer as they should, though they name nobody"
         await mended.close()
+        monkeypatch.setattr(lists, "SECONDS", 0.1)
+        dns.dropped.add("4.4.8.8.hangs.test")
+        dns.truncated.add("4.4.8.8.many.test")
+        named = [f"127.0.{each // 250}.{each % 250}" for each in range(3_000)]
+        dns.records[("4.4.8.8.many.test", "A")] = named
+        patient = Resolver([dns.address], deadline_seconds=60)
+        hostile = [("hangs.test", 2.5), ("many.test", 2.5), zones[0]]
+        found = await ask_lists(patient, hostile[:1], [], PEER, NO_PAGE, faults, 9)
+        assert (found, faults.found["list hangs.test"].words) == ((), AWAY)
+        monkeypatch.undo()
+        found = await ask_lists(patient, hostile[1:], [], PEER, NO_PAGE, faults, 10)
+        assert [each.name for each in found] == ["list many.test", "list good.test"]
+        await patient.close()
 
 
 def test_a_policy_that_fails_is_obeyed_only_if_the_operator_wants_it() -> None:

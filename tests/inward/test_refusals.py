@@ -18,19 +18,21 @@ from postroom_mail.authentication.arc_seal import SeenProofs
 from tests.api.test_junk import NOTE, came, messages_of, offer
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.doubles_dns import DnsServer
+from tests.doubles_dns import DnsServer, Records
 from tests.inward.proxied import PEER, hand_over
 from tests.inward.test_junk_sources import service
 from tests.letters import letter
 from tests.mail.keys import private_key, signing_key
 from tests.waiting import until
 
-RECORDS = {
+RECORDS: Records = {
     ("_dmarc.bank.test", "TXT"): ["v=DMARC1; p=reject"],
     ("_dmarc.bank.zone", "TXT"): ["v=DMARC1; p=reject"],
     ("_dmarc.shop.test", "TXT"): ["v=DMARC1; p=quarantine"],
     ("_dmarc.trial.test", "TXT"): ["v=DMARC1; p=reject; t=y"],
     ("_dmarc.old-trial.test", "TXT"): ["v=DMARC1; p=reject; pct=0"],
+    ("_dmarc.huge.test", "TXT"): [b"v=DMARC1; p=reject; x=" + b"y" * 30_000] * 2,
+    ("huge.test", "TXT"): [b"v=spf1 " + b"ip4:8.8.8.8 " * 4_000],
     ("lists.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
     ("bank.test", "TXT"): ["v=spf1 ip4:8.8.8.8 -all"],
     ("4.4.8.8.in-addr.arpa", "PTR"): ["mail.sender.test"],
@@ -83,13 +85,18 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
         several = letter(NOTE, **{"from": "eve@sender.test, Support <help@bank.test>"})
         answer = await hand_over(server.smtp_port, several, HERE)
         assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
+        names.truncated |= {"_dmarc.huge.test", "huge.test"}  # which leads to TCP, and 60 kB
+        said = await hand_over(server.smtp_port, forged("huge.test", 9), HERE, sender="a@huge.test")
+        assert said.startswith("250 "), "two records are none"
         pretended = forged("bank.test", 7, **OF_LIST)  # the list vouches for nothing
         assert (await hand_over(server.smtp_port, pretended, HERE)).startswith("550 5.7.26 ")
         names.servfail.add("_dmarc.down.test")
         assert (await hand_over(server.smtp_port, forged("down.test", 8), HERE)).startswith("250 ")
-        await came(server, len(kept) + 1)
+        await came(server, len(kept) + 2)
         found = {each["subject"]: each for each in await messages_of(server, inbox_id)}
-        assert set(found) == {f"About {number}" for number in (1, 2, 3, 4, 5, 6, 8)}
+        assert set(found) == {f"About {number}" for number in (1, 2, 3, 4, 5, 6, 8, 9)}
+        huge = found["About 9"]["auth"]
+        assert (huge["dmarc"], huge["spf"]) == ("none", "permerror")
         for number, (_, _, _, disposition, override) in enumerate(kept, 1):
             shown = found[f"About {number}"]
             auth = shown["auth"]
