@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from postroom_client.cli import app
+from postroom_client.cli.mailbox import rules
 from postroom_client.cli.words.examples import EXAMPLES
 from postroom_client.results import Inbox
 from postroom_client.transport import exchange
@@ -194,3 +195,8 @@ def test_the_shell_can_complete_commands() -> None:
     asked = {"COMP_WORDS": "postroom inb", "COMP_CWORD": "1", "_POSTROOM_COMPLETE": "complete_bash"}
     done = CliRunner().invoke(app, env=asked, prog_name="postroom")
     assert done.stdout.split() == ["inboxes"]
+
+
+@pytest.mark.parametrize("written", ["label=invoices", "snooze=3", "say=We have it.", "reply=tpl_1", "judge"])
+def test_an_action_is_shown_as_do_takes_it(written: str) -> None:
+    assert rules.spell_action(rules.read_action(written)) == written

@@ -195,3 +195,21 @@ async def test_a_send_that_was_held_makes_nobody_a_participant(server: Server) -
         assert held.get("hold", {}).get("reasons") == ["origin"], held
     await server.api.post(f"/v1/messages/{first['id']}/cancel")
     assert (await post(server, bob, **again)).json().get("hold"), "it was cancelled"
+
+
+@pytest.mark.sqlite_alone
+async def test_a_value_is_not_hidden_behind_many_others(server: Server) -> None:
+    bob = await lured(server, "hold")
+    dan = "dan@example.org"
+    for part in range(2):
+        known = " ".join(f"h{part}{number}.partner.example" for number in range(190))
+        await server.deliver(letter(known, **{"from": dan}), "bob", sender=dan)
+    many = " ".join(f"h{part}{number}.partner.example" for part in range(2) for number in range(190))
+    unknown = " ".join(f"{number}.new.example" for number in range(2_500))
+    for body in (f"{many} {IBAN}", f"{unknown} {IBAN}"):
+        server.clock.turn(MINUTE)
+        held = (await post(server, bob, to=dan, body=body)).json()
+        assert held.get("hold", {}).get("reasons") == ["origin"], body[:40]
+    server.clock.turn(MINUTE)
+    half = " ".join(many.split()[:190])
+    assert "hold" not in (await post(server, bob, to=dan, body=half)).json()

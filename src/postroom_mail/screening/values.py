@@ -9,7 +9,7 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from zlib import crc32
 
 from msgspec import Struct
@@ -28,6 +28,8 @@ KINDS = (ADDRESS, LINK, HOST, TELEPHONE, IBAN, CARD, CRYPTO, CODE, TOKEN, HASH, 
 
 MOST_CHARACTERS = 100_000  # of one text that is looked through
 MOST_VALUES = 200
+MOST_CARRIED = 10_000  # of the texts of a send
+OVERLAP = 500  # of the pieces of a long text
 MOST_PHRASES = 8
 LINKS_OF_A_HOST = 4
 PHRASE_WORDS = 8
@@ -115,11 +117,11 @@ def with_few_links(found: Found) -> Found:
     return kept
 
 
-def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
+def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
     """Return all values that texts to be sent could carry, also turned around, and all of their phrases."""
     found: Found = {}
-    for text in texts:
-        plain = readable(text[:MOST_CHARACTERS])
+    for text in chain.from_iterable(map(_pieces_of, texts)):
+        plain = readable(text)
         words = plain.split()
         sizes = sizes_of(words)
         marked = _marked_of(words) if may_be_marked(plain) else []
@@ -133,6 +135,14 @@ def carried_by(texts: Iterable[str], most: int = 10 * MOST_VALUES) -> Found:
         for each in (*codes_of(numbers, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
             found.setdefault(each.key, each)
     return found
+
+
+def _pieces_of(text: str) -> Sequence[str]:
+    """Return a long text in pieces that overlap: nothing is hidden behind the first one."""
+    if len(text) <= MOST_CHARACTERS:
+        return (text,)
+    starts = range(0, len(text) - OVERLAP, MOST_CHARACTERS - OVERLAP)
+    return [text[at : at + MOST_CHARACTERS] for at in starts]
 
 
 def may_be_marked(text: str) -> bool:

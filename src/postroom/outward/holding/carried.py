@@ -81,6 +81,4 @@ def file_texts(order: Order) -> Iterable[str]:
         for content in (file.content, *unzipped(file.content)):
             text = content[:left].decode(errors="ignore")
             left -= len(text)
-            yield from (
-                text[at : at + values.MOST_CHARACTERS] for at in range(0, len(text), values.MOST_CHARACTERS)
-            )
+            yield text

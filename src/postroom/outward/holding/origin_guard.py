@@ -27,7 +27,7 @@ from postroom_mail.screening import values
 from postroom_mail.screening.known_names import COMMON_HOSTS
 from postroom_mail.screening.values import ADDRESS, CODE, FILE, HOST, LINK, PHRASE, Value
 
-MOST_JUDGED = 100  # values that have an origin elsewhere
+MOST_JUDGED = 300  # values that were received: of more than these, a person judges the others
 MOST_SHOWN = 10
 SENDERS_OF_A_LIST = 3
 MOST_READ = 20  # messages with one value whose writer is looked at closely
@@ -78,6 +78,7 @@ def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSourc
         return []
     judge = _Judge(tx, ready)
     found = [(value, source) for value, source in foreign[:MOST_JUDGED] if judge.is_elsewhere(value, source)]
+    found += foreign[MOST_JUDGED:]
     links = {value.key.partition(":")[2].partition("/")[0] for value, _ in found if value.kind == LINK}
     shown = [pair for pair in found if not (pair[0].kind == HOST and pair[0].key.partition(":")[2] in links)]
     return [ValueOrigin(value.shown, value.kind, source.message_id) for value, source in shown[:MOST_SHOWN]]

@@ -107,7 +107,8 @@ def spell_action(action: "RuleAction") -> str:
     """Return the action as `--do` takes it: label=invoices."""
     given = (getattr(action, field, None) for field in dict.fromkeys(VALUES.values()))
     values = [str(value) for value in given if value is not None]
-    return f"{action.type}={', '.join(values)}" if values else action.type
+    kind = "say" if action.type == "reply" and action.body is not None else action.type
+    return f"{kind}={', '.join(values)}" if values else kind
 
 
 def does(rule: "MailRule") -> str:
