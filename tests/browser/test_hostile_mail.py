@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Page, TimeoutError
+from playwright.sync_api import Page, Request, TimeoutError
 
 from tests.browser import hostile_mails
 from tests.browser.conftest import PATIENCE, SMALL, Open, Watch
@@ -100,17 +100,25 @@ def look_into_frame(page: Page) -> None:
         frame.wait_for_url("**/html")
 
 
-def wait_until_loaded(page: Page, urls: set[str]) -> None:
-    """Until Playwright knows of each document, and that all of it is loaded.
+def load_in_frames(page: Page, urls: list[str]) -> None:
+    """And wait until Playwright knows of each document, and that all of it is loaded.
 
-    The page hears of a load from its frame, Playwright of the document from the process that renders it: no order
-    holds between the two.
+    A frame whose request fails has loaded too, with a page of the browser's own about the error.
     """
-    while missing := urls - {frame.url for frame in page.frames}:
+    failed: list[str] = []
+
+    def note(request: Request) -> None:
+        failed.append(f"{request.url}: {request.failure}")
+
+    page.on("requestfailed", note)
+    page.evaluate(IN_FRAMES, urls)
+    while missing := set(urls) - {frame.url for frame in page.frames}:
+        assert not [each for each in failed if each.startswith(tuple(missing))], failed
         try:
             page.wait_for_event("framenavigated")
         except TimeoutError as error:
-            raise AssertionError(missing, [frame.url for frame in page.frames]) from error
+            raise AssertionError(missing, failed, [frame.url for frame in page.frames]) from error
+    page.remove_listener("requestfailed", note)
     for frame in page.frames:
         if frame.url in urls:
             frame.wait_for_load_state()
@@ -128,8 +136,7 @@ def test_what_a_stranger_designed_runs_and_loads_nothing(
     for start in range(0, len(designed), AT_ONCE):
         at_once = designed[start : start + AT_ONCE]
         urls = [f"{running.base_url}/app/messages/{each}/html" for each in at_once]
-        page.evaluate(IN_FRAMES, urls)
-        wait_until_loaded(page, set(urls))
+        load_in_frames(page, urls)
         require_untouched(page, f"frames from {start}")
     watch.forget_complaints()  # here the browser says what it kept from loading
 
