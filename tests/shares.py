@@ -1,6 +1,6 @@
 """Of dear tests that try one rule on many samples, a long run takes a share, the next runs the others.
 
-`@pytest.mark.share` marks them, and those of a module are shared out by their order: a third each, or half
+`@pytest.mark.share` marks them, and those of a module are shared out by their order: a quarter each, or half
 with `share(2)`. What shares something dear names its turn: all tests of `share(3, turn=0)` are run together.
 Whose turn it is follows from the changelog, to which changes add a line: one commit is always judged alike,
 the next one by other samples. A run of few tests takes all it was given, and `make test-long` everything.
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 MARKER = "share"
-PARTS = 3
+PARTS = 4
 ALL = "POSTROOM_TEST_SHARE"  # "all": none is left for another run
 CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
 

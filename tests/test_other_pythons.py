@@ -40,7 +40,7 @@ def look(folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.share(2, turn=0)
+@pytest.mark.share(3, turn=0)
 @pytest.mark.needs(NEWEST)
 def test_the_sources_are_understood_without_a_warning(sources: Path, tmp_path: Path) -> None:
     done = look(sources)
@@ -51,7 +51,7 @@ def test_the_sources_are_understood_without_a_warning(sources: Path, tmp_path: P
     assert "invalid escape sequence" in look(tmp_path).stderr
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.needs(NEWEST, f"packages for {NEWEST}")
 def test_the_server_takes_and_sends_mail_there(sources: Path, tmp_path: Path) -> None:
     command = [python_with_packages(NEWEST), "-m", "postroom"]
@@ -60,7 +60,7 @@ def test_the_server_takes_and_sends_mail_there(sources: Path, tmp_path: Path) ->
         exchange_mail(base_url, smtp_port, token)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "version",
     [pytest.param(each, marks=pytest.mark.needs(each, f"packages for {each}")) for each in OTHERS],

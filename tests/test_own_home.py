@@ -71,7 +71,7 @@ def test_what_another_test_saved_in_its_home_is_not_in_this_one() -> None:
     assert profiles.load() == Profiles()
 
 
-@pytest.mark.share(2, turn=1)
+@pytest.mark.share(3, turn=2)
 def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_else(tmp_path: Path) -> None:
     """A test that saves a profile changes nothing; what others write meanwhile is no fault of it.
 

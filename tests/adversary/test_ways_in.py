@@ -39,7 +39,7 @@ from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in
 from tests.shares import PARTS
 
-MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "30"))  # by each way, a third in each part
+MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "30"))  # by each way, a quarter in each part
 A_PART = -(-MESSAGES // PARTS)
 LONGEST_TURN_SECONDS = 0.5  # of processor time; 50 ms on a machine of today, and tests run on slower ones
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))

@@ -30,7 +30,7 @@ from tests.outward.test_holds import EVERYTHING, add_key, decide
 from tests.shares import PARTS
 from tests.waiting import until
 
-MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE_SENDS", "12"))  # by each way, a third in each part
+MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE_SENDS", "12"))  # by each way, a quarter in each part
 A_PART = -(-MESSAGES // PARTS)
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))
 REVIEWER = "boss@office.example"

@@ -56,14 +56,14 @@ OF_THE_PACKAGE = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @OF_THE_PACKAGE
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the next one is on the other
 async def test_every_method_in_scope_does_its_work(server: Server) -> None:
     await use_everything(server, AgentMail)
 
 
 @OF_THE_PACKAGE
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.sqlite_alone
 async def test_every_method_of_the_client_with_async_does_its_work(server: Server) -> None:
     await use_everything(server, AsyncAgentMail)

@@ -320,7 +320,7 @@ def test_the_server_is_whole_in_its_wheel(server_wheel: Wheel) -> None:
     assert packed == {path for path in files if "__pycache__" not in path.parts}
 
 
-@pytest.mark.share(2, turn=1)
+@pytest.mark.share(3, turn=1)
 def test_a_source_archive_gives_the_wheel_that_the_checkout_gives(
     client_wheel: Wheel, server_wheel: Wheel, archived_client: Wheel, archived_server: Wheel
 ) -> None:
@@ -351,7 +351,7 @@ def test_what_is_installed_by_name_serves_pages_and_takes_mail(
         exchange_mail(base_url, smtp_port, token)
 
 
-@pytest.mark.share(2, turn=0)
+@pytest.mark.share(3, turn=0)
 def test_a_release_is_built_of_the_same_bytes_twice(released: Path, tmp_path: Path) -> None:
     other = build_release(tmp_path / "other")
     release.require_same(released, other)

@@ -35,7 +35,7 @@ OF_HTTP = {"dns-rebinding-protection", "http-header-validation", "server-statele
 OF_DEMO_TOOLS = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @needs_suite
 def test_mcp_over_http_conforms_to_the_revision(live: LiveServer, tmp_path: Path) -> None:
     with conformance.with_key(live.base_url, API_KEY) as url:
@@ -46,7 +46,7 @@ def test_mcp_over_http_conforms_to_the_revision(live: LiveServer, tmp_path: Path
     assert {"tools-list", "dns-rebinding-protection", "http-header-validation", "caching"} <= found.keys()
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @needs_suite
 def test_the_local_server_conforms_to_the_revision(live: LiveServer, tmp_path: Path) -> None:
     settings = {"POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}

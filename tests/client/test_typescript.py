@@ -375,7 +375,7 @@ def run_tool(folder: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.share(2, turn=1)
+@pytest.mark.share(3, turn=1)
 @pytest.mark.needs("node", "generators of clients")
 def test_the_package_and_types_made_of_the_description_are_strict_and_run(
     live: LiveServer, tmp_path: Path

@@ -89,7 +89,7 @@ def with_ruff() -> str:
     return f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_openapi_python_client_makes_a_client_that_sends(description: Path, live: LiveServer) -> None:
     folder = description.parent
     arguments = ["generate", "--path", description.name, "--output-path", "made", "--meta", "none"]
@@ -98,7 +98,7 @@ def test_openapi_python_client_makes_a_client_that_sends(description: Path, live
     assert "Generated" in run_python(folder, PYTHON, live)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_datamodel_code_generator_makes_models_that_read_answers(description: Path, live: LiveServer) -> None:
     folder = description.parent
     options = ["--input-file-type", "openapi", "--output-model-type", "msgspec.Struct"]
@@ -109,7 +109,7 @@ def test_datamodel_code_generator_makes_models_that_read_answers(description: Pa
     assert run_python(folder, MODELS, live).strip() == "InboxPage"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_redocly_has_nothing_to_say(description: Path) -> None:
     (description.parent / "redocly.yaml").write_text("extends: [recommended]\n")
     said = run(
@@ -118,7 +118,7 @@ def test_redocly_has_nothing_to_say(description: Path) -> None:
     assert json.loads(said[said.index("{") :])["problems"] == []
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_spectral_has_nothing_to_say(description: Path) -> None:
     (description.parent / ".spectral.yaml").write_text('extends: ["spectral:oas"]\n')
     program = generators.node_program("spectral")

@@ -1,6 +1,6 @@
 """schemathesis reads the description that the server gives out and tries to catch the server breaking it.
 
-Each part asks a third of the operations. POSTROOM_TEST_EXAMPLES sets how many requests of its invention each
+Each part asks a quarter of the operations. POSTROOM_TEST_EXAMPLES sets how many requests of its invention each
 operation gets.
 """
 
