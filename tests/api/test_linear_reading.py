@@ -40,12 +40,12 @@ from tests.api.loop_work import Cost, cost_of
 from tests.conftest import settings
 from tests.doubles import FakeClock, post_intake
 from tests.doubles_dns import DnsServer
-from tests.shares import PARTS
 from tests.storage.test_hot_queries import RefusingCourier
 
 pytestmark = pytest.mark.sqlite_alone
 
 SHAPES_A_PLACE = min(int(os.environ.get("POSTROOM_TEST_SHAPES", "1")), len(SHAPES))  # of sixteen
+PARTS = 3  # in each some text is read to its end
 MOST_STEPS = 20_000
 LITTLE_MS = 200.0  # of the process: less is not worth a look
 SHARE, MOST_GROWTH = 16, 64.0
@@ -197,7 +197,7 @@ PLACES = {
 }
 
 
-@pytest.mark.share
+@pytest.mark.share(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", PLACES)
 async def test_a_hostile_text_costs_the_loop_little_and_the_server_no_more_than_its_length(

@@ -1,7 +1,7 @@
 """schemathesis reads the description that the server gives out and tries to catch the server breaking it.
 
-Each part asks a quarter of the operations. POSTROOM_TEST_EXAMPLES sets how many requests of its invention each
-operation gets.
+Each part asks a quarter of the operations. POSTROOM_TEST_EXAMPLES sets how many requests of its invention
+each operation gets.
 """
 
 import asyncio
