@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -80,14 +80,15 @@ with smtplib.SMTP(sys.argv[3], 25, timeout=60) as smtp:
 """
 ASKING = """\
 import socket, sys, time
-address, end = (sys.argv[1], int(sys.argv[2])), time.monotonic() + float(sys.argv[3])
-while time.monotonic() < end:
+end, waiting = time.monotonic() + float(sys.argv[1]), sys.argv[2:]
+while waiting and time.monotonic() < end:
+    host, _, port = waiting[0].rpartition(":")
     try:
-        socket.create_connection(address, 5)
-        sys.exit()
+        socket.create_connection((host, int(port)), 5)
+        waiting.pop(0)
     except OSError:
         time.sleep(0.05)
-sys.exit(1)
+sys.exit(" ".join(waiting) or 0)
 """
 
 
@@ -141,16 +142,17 @@ class World:
         done = subprocess.run([*control, "start"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         try:
-            self.wait_for_port(25)
+            self.wait_for_ports(25)
             yield
         finally:
             subprocess.run([*control, "stop"], capture_output=True)
 
-    def wait_for_port(self, port: int, address: str = FAR) -> None:
+    def wait_for_ports(self, *ports: int, addresses: Sequence[str] = (FAR,)) -> None:
         """One process asks again and again: to start one costs more than all that it asks."""
-        line = self.enter(self.far, sys.executable, "-c", ASKING, address, str(port), str(LIMIT_SECONDS))
-        done = subprocess.run(line, capture_output=True)
-        assert done.returncode == 0, f"nothing answers at {address}:{port}"
+        wanted = [f"{address}:{port}" for address in addresses for port in ports]
+        line = self.enter(self.far, sys.executable, "-S", "-c", ASKING, str(LIMIT_SECONDS), *wanted)
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 0, f"nothing answers at {done.stderr}"
 
     @contextlib.contextmanager
     def running(self, namespace: str, *command: str, **environment: str) -> Iterator[None]:
@@ -188,7 +190,7 @@ def created(folder: Path) -> Iterator[World]:
         ip("-n", world.near, "-6", "route", "add", "default", "via", FAR_IPV6)
         knot.write(folder, f"{FAR}@53", ZONES, KEY)
         stack.enter_context(world.running(world.far, path_of("knotd"), "-c", str(folder / "knot.conf")))
-        world.wait_for_port(53)
+        world.wait_for_ports(53)
         stack.enter_context(authority(world))
         yield world
 
@@ -208,7 +210,7 @@ def authority(world: World) -> Iterator[None]:
     (folder / "pebble.json").write_text(json.dumps({"pebble": pebble}))
     command = (path_of("pebble"), "-config", str(folder / "pebble.json"), "-dnsserver", f"{FAR}:53")
     with world.running(world.far, *command, PEBBLE_VA_NOSLEEP="1"):
-        world.wait_for_port(ROOT_PORT)
+        world.wait_for_ports(ROOT_PORT)
         asking = (
             "import ssl, urllib.request as r;"
             f"print(r.urlopen('https://{FAR}:{ROOT_PORT}/roots/0',"

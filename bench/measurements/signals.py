@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from bench.results import Result, at_most
 from postroom_mail.html.text import html_to_text
-from postroom_mail.screening import Findings, Subject, examine
+from postroom_mail.screening.examine import Findings, Subject, examine
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Attack, Sample
 

@@ -1,13 +1,16 @@
 """The text printed at the start: all addresses, and how to begin."""
 
 import shlex
+from typing import TYPE_CHECKING
 
 from postroom import __version__
-from postroom.assembly import Postroom
 from postroom.config import CAPTURE, Config, Endpoint, own_url
 
+if TYPE_CHECKING:
+    from postroom.assembly import Postroom
 
-def welcome(postroom: Postroom) -> str:
+
+def welcome(postroom: "Postroom") -> str:
     config = postroom.resources.config
     place = "PostgreSQL" if config.database_url else str(config.data_dir.absolute())
     lines = [
@@ -41,14 +44,14 @@ def welcome(postroom: Postroom) -> str:
     )
 
 
-def shown_key(postroom: Postroom) -> str:
+def shown_key(postroom: "Postroom") -> str:
     """A key set by the operator is not printed: a log may be read by many."""
     if postroom.resources.config.api_key:
         return "as POSTROOM_API_KEY says"
     return f"{postroom.first_token}   (shown only once)"
 
 
-def quoted_header(postroom: Postroom) -> str:
+def quoted_header(postroom: "Postroom") -> str:
     if postroom.resources.config.api_key:
         return '"Authorization: Bearer $POSTROOM_API_KEY"'
     return shlex.quote(f"Authorization: Bearer {postroom.first_token}")

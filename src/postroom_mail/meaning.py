@@ -18,7 +18,8 @@ from postroom_mail.reading.category import Category, Kind
 from postroom_mail.reading.links import LinkDetail
 from postroom_mail.reports.bounce import may_be_report, read_report
 from postroom_mail.reports.report import Report
-from postroom_mail.screening import Findings, RaisedSignal, Subject, Verdict, examine
+from postroom_mail.screening.examine import Findings, Subject, examine
+from postroom_mail.screening.rules import RaisedSignal, Verdict
 from postroom_mail.search import tokens
 
 if TYPE_CHECKING:

@@ -95,9 +95,7 @@ def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(wor
 
         serving = shlex.split(found["service"]["nextStep"].removeprefix("Start it: "))
         with world.running(world.near, *serving, SSL_CERT_FILE=str(world.trusted)):
-            for port in (25, 80, 443, 465, 587, 993):
-                for address in (OWN, OWN_IPV6):
-                    world.wait_for_port(port, address)
+            world.wait_for_ports(25, 80, 443, 465, 587, 993, addresses=(OWN, OWN_IPV6))
             code, found, changed = set_up(world)
             assert (code, changed, not_passed(found)) == (0, [], [])
             assert "this server has them" in found["ports"]["detail"]

@@ -13,7 +13,7 @@ from postroom_mail.reading.codes import codes
 from postroom_mail.reading.reply import reply_text
 from postroom_mail.reports.bounce import read_returned
 from postroom_mail.reports.reasons import Fault, fault_of, found_status, reply_code
-from postroom_mail.screening import Subject, examine
+from postroom_mail.screening.examine import Subject, examine
 from tests.extraction import file_samples
 from tests.mail import (
     calendar_samples,

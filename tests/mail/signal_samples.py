@@ -13,7 +13,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from postroom_mail.html.text import html_to_text
-from postroom_mail.screening import Subject
+from postroom_mail.screening.examine import Subject
 
 FOLDER = Path(__file__).parent / "samples" / "signals"
 

@@ -41,7 +41,7 @@ from postroom_mail import (
     verify_dkim,
 )
 from postroom_mail.authentication import dkim
-from postroom_mail.screening import Subject, examine
+from postroom_mail.screening.examine import Subject, examine
 from tests.doubles_dns import DnsServer, ZoneLookup
 from tests.mail import kind_samples, signal_samples
 from tests.mail.bounces.test_samples import OTHERS, REPORTS, raw_of

@@ -7,7 +7,7 @@ import pytest
 from postroom_mail.html.page import read_page
 from postroom_mail.mime.address import Address, parse_list
 from postroom_mail.mime.parse import ParsedAttachment
-from postroom_mail.screening import Findings, Subject, examine
+from postroom_mail.screening.examine import Findings, Subject, examine
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Sample
 from tests.samples import samples

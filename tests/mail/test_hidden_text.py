@@ -8,7 +8,7 @@ from postroom_mail.html.layout import DOUBT
 from postroom_mail.html.page import read_page
 from postroom_mail.html.text import html_to_text
 from postroom_mail.html.visibility import MAX_STEPS
-from postroom_mail.screening import Subject, examine
+from postroom_mail.screening.examine import Subject, examine
 from tests.mail.hiding_tricks import HARMLESS, TRICKS, WORDS, Trick
 from tests.samples import samples
 

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from bench.measurements import signals as measurement
 from postroom_mail.languages.read import languages
-from postroom_mail.screening import SIGNAL_RULES, Findings, SignalRule, Subject, examine
-from postroom_mail.screening.examine import MAX_EXCERPT_CHARS, ROLE_MARKERS
+from postroom_mail.screening.examine import MAX_EXCERPT_CHARS, ROLE_MARKERS, Findings, Subject, examine
 from postroom_mail.screening.passage import HEX_MARKS, REVERSED, ROT13, SIGNS_OF_MARKERS, Passage
-from postroom_mail.screening.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
+from postroom_mail.screening.rules import (
+    MALICIOUS_FROM,
+    SIGNAL_RULES,
+    SUSPICIOUS_FROM,
+    RaisedSignal,
+    SignalRule,
+    verdict_of,
+)
 from postroom_mail.screening.senders import is_one_edit_apart, resembles, skeleton
 from postroom_mail.screening.wording_rules import SCRIPTS, Script, sign_of, wordings
 from tests.mail import kind_samples, ordinary_mails, signal_samples

@@ -1,6 +1,6 @@
 """Makes `docs/signal-rules.md`: every rule that raises a signal, with its weight."""
 
-from postroom_mail.screening import SIGNAL_RULES
+from postroom_mail.screening.rules import SIGNAL_RULES
 from tools.generate.description import Description
 
 HEAD = """\

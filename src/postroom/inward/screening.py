@@ -18,7 +18,7 @@ from postroom_mail.languages import patterns
 from postroom_mail.mime.parse import ParsedMail
 
 if TYPE_CHECKING:
-    from postroom_mail import screening
+    from postroom_mail.screening.examine import Findings
     from postroom_mail.screening.passage import Passage
 
 INSIDE = "pass"  # mail that never left this server has an authentic sender
@@ -64,13 +64,14 @@ def with_sender(
     found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[str], colleagues: Sequence[str] = ()
 ) -> Screening:
     """Adds what the inbox's correspondents show."""
-    from postroom_mail import screening
+    from postroom_mail.screening import examine
+    from postroom_mail.screening.rules import RaisedSignal
 
-    before = screening.Findings(
+    before = examine.Findings(
         found.verdict,
-        tuple(screening.RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
+        tuple(RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
     )
-    subject = screening.Subject(
+    subject = examine.Subject(
         from_addr=mail.from_addr,
         body_html=mail.body_html,
         dmarc=dmarc,
@@ -78,14 +79,14 @@ def with_sender(
         colleagues=tuple(colleagues),
         reply_to=mail.reply_to,
     )
-    after = screening.examine_sender(before, subject)
+    after = examine.examine_sender(before, subject)
     return found if after is before else _of(after)
 
 
 def load() -> None:
     """Loads the rules, so that the first email does not wait for them."""
-    from postroom_mail import screening  # noqa: F401
     from postroom_mail.junk import model
+    from postroom_mail.screening import examine  # noqa: F401
 
     model.load_start()
 
@@ -123,11 +124,11 @@ def of_mail(
     said: "Passage | None" = None,
     colleagues: Sequence[str] = (),
 ) -> Screening:
-    from postroom_mail import screening
+    from postroom_mail.screening import examine
 
     return _of(
-        screening.examine(
-            screening.Subject(
+        examine.examine(
+            examine.Subject(
                 from_addr=mail.from_addr,
                 subject=mail.subject,
                 body_text=shown,
@@ -146,6 +147,6 @@ def of_mail(
     )
 
 
-def _of(found: "screening.Findings") -> Screening:
+def _of(found: "Findings") -> Screening:
     shown = [Signal(each.name, each.weight, each.reason, each.excerpt) for each in found.signals]
     return Screening(found.verdict, shown)

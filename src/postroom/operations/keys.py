@@ -18,8 +18,7 @@ from postroom.config import Config, Plan
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
 from postroom.fields import Moment, PageQuery, Timestamp, show_item, to_moment
-from postroom.mailbox import inboxes
-from postroom.operations.threads import find_canary
+from postroom.mailbox import canaries, inboxes
 from postroom.outward.holding import stop
 from postroom.storage.database import Tx
 
@@ -153,7 +152,7 @@ class Me(Struct, rename="camel", frozen=True):
 
 def who_am_i(tx: Tx, caller: Caller, config: Config) -> Me:
     """Who a key speaks for, and the limits in force"""
-    canary = UNSET if caller.inbox_id is None else find_canary(tx, caller.inbox_id)
+    canary = UNSET if caller.inbox_id is None else canaries.find_line(tx, caller.inbox_id)
     return Me.of(caller, limits.in_force(config, caller.account_limits), canary)
 
 

@@ -15,6 +15,7 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, Timestamp, Truncated, iso
 from postroom.mailbox import (
+    canaries,
     inboxes,
     labels,
     message_json,
@@ -35,7 +36,6 @@ from postroom.operations.messages import NewLabels, RawMessages
 from postroom.operations.sending.expecting import ExpectReplyBy
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
-from postroom_mail.screening import canary
 
 Label = Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS, description="Only threads with this label.")]
 State = Annotated[
@@ -297,13 +297,8 @@ def list_thread_messages(
         total=thread.message_count,
         truncated=is_cut or UNSET,
         related_thread_ids=related.list_of_thread(tx, thread.id),
-        canary=find_canary(tx, thread.inbox_id),
+        canary=canaries.find_line(tx, thread.inbox_id),
     )
-
-
-def find_canary(tx: Tx, inbox_id: str) -> str | UnsetType:
-    inbox = inboxes.find(tx, inbox_id)
-    return UNSET if inbox is None or inbox.canary is None else canary.line(inbox.canary)
 
 
 def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:
