@@ -10,11 +10,14 @@ import math
 import random
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from msgspec import Struct
 
 from postroom_mail.html.page import read_page
 from postroom_mail.junk import features, model
+from postroom_mail.junk.features import Features
 from postroom_mail.junk.model import Example, StartModel
 from postroom_mail.mime.parse import parse_mail
 from tests.mail import kind_samples
@@ -32,26 +35,53 @@ TARGET = Path(features.__file__).parent / "start.bin"
 
 def main(folders: list[str]) -> None:
     examples = [each for each, is_learned in read_folders(folders) if is_learned]
-    own = [to_example(each.raw(), is_junk=False) for each in kind_samples.read_all() if not each.is_held_out]
-    start = train(examples + own * OWN_WEIGHT)
+    start = learn_start(examples)
     bias = array("h", [round(start.bias / model.STORED_STEP)]).tobytes()
     TARGET.write_bytes(bias + model.encode(start.weights))
     junk = sum(each.is_junk for each in examples)
     print(f"learned {junk} junk and {len(examples) - junk} wanted emails: {TARGET.stat().st_size} bytes")
 
 
-def read_folders(folders: Sequence[str]) -> Iterator[tuple[Example, bool]]:
-    """Yield the example of each file, and whether it belongs to the half that is learned."""
+class Letter(Struct, frozen=True):
+    """An email of a collection, and its features."""
+
+    raw: bytes
+    features: Features
+    is_junk: bool
+
+
+def read_folders(folders: Sequence[str]) -> Iterator[tuple[Letter, bool]]:
+    """Yield each file, and whether it belongs to the half that is learned."""
     for number, folder in enumerate(folders):
         for path in sorted(each for each in Path(folder).rglob("*") if each.is_file()):
             is_learned = hashlib.sha256(path.name.encode()).digest()[0] % 2 == 0
-            yield to_example(path.read_bytes(), is_junk=number % 2 == 1), is_learned
+            yield to_letter(path.read_bytes(), is_junk=number % 2 == 1), is_learned
 
 
-def to_example(raw: bytes, is_junk: bool) -> Example:
+def to_letter(raw: bytes, is_junk: bool) -> Letter:
     mail = parse_mail(raw)
-    page = read_page(mail.body_html)
-    return Example(features.features(raw, mail, mail.body_text or page.text, page), is_junk)
+    return Letter(raw, features.read_features(raw, mail, read_page(mail.body_html)), is_junk)
+
+
+def learn_start(examples: list[Letter]) -> StartModel:
+    own = [to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all() if not each.is_held_out]
+    return train([*wholes(examples + own * OWN_WEIGHT), *pieces_of_wanted(examples + own)])
+
+
+def wholes(letters: Iterable[Letter]) -> list[Example]:
+    return [Example(each.features.whole, each.is_junk) for each in letters]
+
+
+def pieces_of_wanted(letters: Iterable[Letter]) -> list[Example]:
+    """An email is judged by its worst piece, so each piece of a wanted one is wanted."""
+    return [
+        Example((*each.features.common, *piece), is_junk=False)
+        for each in letters
+        if not each.is_junk and sum(map(len, each.features.parts)) > 1
+        for part in each.features.parts
+        for piece in part
+        if len(piece) >= model.LEAST_PIECE
+    ]
 
 
 def train(examples: list[Example]) -> StartModel:

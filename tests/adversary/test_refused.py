@@ -17,7 +17,7 @@ from tests.inward.test_refusals import HERE, refusing
 from tests.waiting import until
 
 ASKING = {("_dmarc.outside.example", "TXT"): ["v=DMARC1; p=reject"]}
-JUNK = {"action": "reject", "threshold": 0.15, "rejectThreshold": 0.22}
+JUNK = {"action": "reject", "threshold": 0.02, "rejectThreshold": 0.22}
 pytestmark = pytest.mark.sqlite_alone
 
 

@@ -20,6 +20,8 @@ OFFER = (
     "Congratulations winner! Buy cheap viagra now, no prescription, lowest prices guaranteed! Click here to"
     " order today and save 90%! Make money fast, work from home, earn $5000 a week, risk free, money back."
     " To be removed from this mailing list click here."
+    " Act now, this is a limited time offer! Visit http://www.cheap-meds4u.biz/order.html today."
+    " Dear friend, 100% FREE! No credit check, get cash now. You have nothing to lose!"
 )
 NOTE = "The tests pass again after the change to the parser. I will look at the second patch on Monday."
 

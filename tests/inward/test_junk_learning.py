@@ -60,7 +60,7 @@ async def test_after_a_death_or_a_reset_nothing_is_lost_and_nothing_learned_twic
     await tell(resources, range(3))
     store = learning.store
 
-    def dies(tx: Tx, lesson: learning.Lesson, now: int) -> None:
+    def dies(tx: Tx, lesson: learning.LearnedBatch, now: int) -> None:
         store(tx, lesson, now)
         raise Killed
 
@@ -70,9 +70,9 @@ async def test_after_a_death_or_a_reset_nothing_is_lost_and_nothing_learned_twic
     assert (await resources.db.read(examples.count, ACCOUNT))["waiting"] == 3
     assert (await learned(resources)).changed_at == 0
 
-    told: list[learning.Lesson] = []
+    told: list[learning.LearnedBatch] = []
 
-    def keeps(tx: Tx, lesson: learning.Lesson, now: int) -> None:
+    def keeps(tx: Tx, lesson: learning.LearnedBatch, now: int) -> None:
         told.append(lesson)
         store(tx, lesson, now)
 
@@ -93,7 +93,7 @@ async def test_after_a_death_or_a_reset_nothing_is_lost_and_nothing_learned_twic
         examples.forget(tx, ACCOUNT)
         models.forget(tx, ACCOUNT)
 
-    def reset_first(tx: Tx, lesson: learning.Lesson, now: int) -> None:
+    def reset_first(tx: Tx, lesson: learning.LearnedBatch, now: int) -> None:
         forget(tx)
         store(tx, lesson, now)
 

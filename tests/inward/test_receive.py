@@ -99,7 +99,7 @@ async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> 
         "linkDetails": [],
         "category": "personal",
         "autoReplyable": True,
-        "junk": {"score": 0.1371, "isJunk": False, "reasons": [{"name": "words", "weight": -1.84}]},
+        "junk": {"score": 0.0466, "isJunk": False, "reasons": [{"name": "words", "weight": -3.02}]},
         "folder": "inbox",
         "verdict": "clean",
         "signals": [],

@@ -1,9 +1,13 @@
 """How well the junk filter judges public collections: `python -m tests.mail.junk_figures WANTED JUNK […]`.
 
 Each argument is a folder of emails, one a file, as for `tools/junk_start.py`. Judged are only files of the
-half that the start model has not learned. No test needs a collection, and none is part of the project.
+half that the start model has not learned; then a start learns that half, and the other is judged. No test
+needs a collection, and none is part of the project.
 """
 
+import html
+import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,36 +17,51 @@ from postroom.inward.junk.examples import REPEATED
 from postroom.inward.junk.learning import TOGETHER
 from postroom_mail.html.page import read_page
 from postroom_mail.junk import features, model
-from postroom_mail.junk.model import Example, Model, Taught
+from postroom_mail.junk.features import Features
+from postroom_mail.junk.model import Example, Model, StartModel, Taught
 from postroom_mail.mime.parse import parse_mail
-from tools.junk_start import read_folders
+from tools.junk_start import Letter, learn_start, read_folders, to_letter, wholes
+
+Judge = Callable[[Features], float]
 
 THRESHOLD = model.log_odds(0.9)
 TYPICAL_BYTES = 5_000
 MOST_WRONG = 0.001
+WRONG_LESSONS = 1_000
+GOOD_WORDS = 200
+_OF_BODY = re.compile(rb"^(?:content-|mime-version)[^\n]*(?:\n[ \t][^\n]*)*\n?", re.IGNORECASE | re.MULTILINE)
 
 
 def report(folders: Sequence[str]) -> Iterator[str]:
     read = list(read_folders(folders))
     learned = [each for each, is_learned in read if is_learned]
     judged = [each for each, is_learned in read if not is_learned]
-    start = model.load_start()
-    junk = sum(each.is_junk for each in judged)
-    yield f"judged: {len(judged) - junk} wanted, {junk} junk"
-    yield from figures("before any teaching", judged, Model(start).score)
-    taught, others = judged[::2], judged[1::2]
-    yield from figures("taught with half of these, judged on the other half", others, after(taught))
-    yield from figures("taught with the half that the start has learned", judged, after(learned))
-    for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
-        right = [each for each in taught if each.is_junk is not is_junk]
-        wrong = [Example(each.features, is_junk) for each in right][:1_000]
-        yield from figures(f"after one person called {len(wrong)} {said}", others, after(wrong))
+    yield from of_half("", model.load_start(), learned, judged)
+    yield from of_half("halves swapped, ", learn_start(judged), judged, learned)
     yield cost(folders)
 
 
-def after(examples: Sequence[Example]) -> Callable[[Sequence[int]], float]:
+def of_half(
+    name: str, start: StartModel, learned: Sequence[Letter], judged: Sequence[Letter]
+) -> Iterator[str]:
+    junk = sum(each.is_junk for each in judged)
+    yield f"{name}judged: {len(judged) - junk} wanted, {junk} junk"
+    yield from figures(f"{name}before any teaching", judged, Model(start).judge)
+    taught, others = judged[::2], judged[1::2]
+    yield from figures(
+        f"{name}taught with half of these, judged on the other half", others, after(start, wholes(taught))
+    )
+    for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
+        wrong = [Example(each.features, is_junk) for each in wholes(taught) if each.is_junk is not is_junk][
+            :WRONG_LESSONS
+        ]
+        yield from figures(f"{name}after one person called {len(wrong)} {said}", others, after(start, wrong))
+    for kind, letters in stuffed(learned, judged).items():
+        yield from figures(f"{name}junk with {GOOD_WORDS} good words {kind}", letters, Model(start).judge)
+
+
+def after(start: StartModel, examples: Sequence[Example]) -> Judge:
     """As the server learns: 50 at a time in the order of the folders, with the newest of each kind before."""
-    start = model.load_start()
     taught = Taught(model.no_weights())
     for at in range(0, len(examples), TOGETHER):
         old = examples[:at]
@@ -52,11 +71,47 @@ def after(examples: Sequence[Example]) -> Callable[[Sequence[int]], float]:
             for each in [one for one in old if one.is_junk is is_junk][-REPEATED:]
         ]
         taught = model.learn(start, taught.weights, [*examples[at : at + TOGETHER], *again])
-    return Model(start, (taught,)).score
+    return Model(start, (taught,)).judge
 
 
-def figures(name: str, judged: Sequence[Example], score: Callable[[Sequence[int]], float]) -> Iterator[str]:
-    scored = sorted(((score(each.features), each.is_junk) for each in judged), reverse=True)
+def stuffed(learned: Sequence[Letter], judged: Sequence[Letter]) -> dict[str, list[Letter]]:
+    """Return what is judged, its junk with words of wanted email that the start has learned."""
+    invent = random.Random(5)
+    good = " ".join(text for each in learned if not each.is_junk and (text := text_of(each.raw))).split()
+    wanted = [each for each in judged if not each.is_junk]
+    found: dict[str, list[Letter]] = {"at the end": [], "hidden in HTML": [], "as plain text": []}
+    for each in judged:
+        if each.is_junk:
+            at = invent.randrange(len(good) - GOOD_WORDS)
+            for kind, raw in stuff(each.raw, " ".join(good[at : at + GOOD_WORDS])).items():
+                found[kind].append(to_letter(raw, is_junk=True))
+    return {kind: wanted + letters for kind, letters in found.items()}
+
+
+def text_of(raw: bytes) -> str:
+    mail = parse_mail(raw)
+    return mail.body_text or read_page(mail.body_html).text
+
+
+def stuff(raw: bytes, good: str) -> dict[str, bytes]:
+    """Return a junk email in three forms, each with good words."""
+    mail, text = parse_mail(raw), text_of(raw)
+    head = _OF_BODY.sub(b"", raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n")
+    page, words = mail.body_html or f"<p>{html.escape(mail.body_text)}</p>", html.escape(good)
+    plain, rich = "Content-Type: text/plain; charset=utf-8\n\n", "Content-Type: text/html; charset=utf-8\n\n"
+    both = f"--qq\n{plain}{good}\n--qq\n{rich}{page}\n--qq--\n"
+    bodies = {
+        "at the end": f"{plain}{text}\n\n{good}",
+        "hidden in HTML": f'{rich}<div style="display:none">{words}</div>{page}',
+        "as plain text": f"Content-Type: multipart/alternative; boundary=qq\n\n{both}",
+    }
+    return {
+        kind: head + b"MIME-Version: 1.0\n" + body.encode("utf-8", "replace") for kind, body in bodies.items()
+    }
+
+
+def figures(name: str, judged: Sequence[Letter], judge: Judge) -> Iterator[str]:
+    scored = sorted(((judge(each.features), each.is_junk) for each in judged), reverse=True)
     junk = sum(is_junk for _, is_junk in scored)
     wanted = len(scored) - junk
     found = sum(is_junk for value, is_junk in scored if value >= THRESHOLD)
@@ -83,14 +138,13 @@ def cost(folders: Sequence[str]) -> str:
         for path in sorted(each for each in Path(folder).rglob("*") if each.is_file())[:300]
         if TYPICAL_BYTES * 0.8 < len(raw := path.read_bytes()) < TYPICAL_BYTES * 1.2
     ]
-    judge, total = Model(model.load_start()).score, 0.0
+    judge, total = Model(model.load_start()).judge, 0.0
     for raw in small:
         mail = parse_mail(raw)
-        page = read_page(mail.body_html)
-        shown, times = mail.body_text or page.text, []
+        page, times = read_page(mail.body_html), []
         for _ in range(5):
             began = time.process_time()
-            judge(features.features(raw, mail, shown, page))
+            judge(features.read_features(raw, mail, page))
             times.append(time.process_time() - began)
         total += min(times)
     return f"processor: {total / len(small) * 1_000:.3f} ms for an email of 5 kB (mean of {len(small)})"

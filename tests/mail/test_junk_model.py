@@ -6,24 +6,36 @@ from postroom_mail.html.page import NO_PAGE, read_page
 from postroom_mail.junk import features, model
 from postroom_mail.junk.model import Example, Model, Taught
 from postroom_mail.mime.parse import parse_mail
+from tests.api.test_junk import offer
 from tests.mail import kind_samples
-from tools.junk_start import to_example
+from tests.mail.junk_figures import GOOD_WORDS, stuff
+from tools.junk_start import to_letter, wholes
 
 JUNK = 2.2  # a score of 0.9
+MOST_FEATURES = 1_600
 
 
 def test_no_wanted_sample_that_the_start_has_not_learned_is_junk() -> None:
     start = Model(model.load_start())
     held_out = [each for each in kind_samples.read_all() if each.is_held_out]
     assert len(held_out) >= 100
-    assert [
-        each.subject for each in held_out if start.score(to_example(each.raw(), False).features) > 0
-    ] == []
+    assert [each.subject for each in held_out if start.judge(to_letter(each.raw(), False).features) > 0] == []
+
+
+def test_good_words_added_to_junk_do_not_hide_it() -> None:
+    start = Model(model.load_start())
+    wanted = [each.body for each in kind_samples.read_all() if each.category == "personal"]
+    good = " ".join(" ".join(wanted).split()[:GOOD_WORDS])
+    clear = start.judge(to_letter(offer(), is_junk=True).features)
+    assert clear >= JUNK
+    for kind, raw in stuff(offer(), good).items():
+        assert start.judge(to_letter(raw, is_junk=True).features) >= clear - 0.7, kind
+    assert start.judge(to_letter(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
 
 
 def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone() -> None:
     start, own = model.load_start(), model.no_weights()
-    wanted = [to_example(each.raw(), is_junk=False) for each in kind_samples.read_all()]
+    wanted = wholes(to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all())
     wrong = [Example(each.features, is_junk=True) for each in wanted] * 5
     assert len(wrong) >= 1_000
     taught = model.learn(start, own, wrong)
@@ -66,13 +78,12 @@ def test_any_bytes_have_few_features_and_weights_are_stored_as_they_are() -> Non
         b"Content-Type: text/html\r\n\r\n" + b"<a href='http://x.example/'>" * 5_000,
     ):
         mail = parse_mail(raw)
-        page = read_page(mail.body_html)
-        found = features.features(raw, mail, mail.body_text or page.text, page)
-        assert len(found) <= features.MAX_FEATURES
-        assert all(0 <= each < features.SIZE for each in found)
-        assert abs(Model(model.load_start()).score(found)) <= model.START_BOUND
+        found = features.read_features(raw, mail, read_page(mail.body_html))
+        assert len(found.whole) == len(set(found.whole)) <= MOST_FEATURES
+        assert all(0 <= each < features.SIZE for each in found.whole)
+        assert abs(Model(model.load_start()).judge(found)) <= model.START_BOUND
     empty = parse_mail(b"")
-    assert Model(model.load_start()).score(features.features(b"", empty, "", NO_PAGE)) < JUNK
+    assert Model(model.load_start()).judge(features.read_features(b"", empty, NO_PAGE)) < JUNK
     weights = model.no_weights()
     weights[7], weights[9] = 1.5, -0.25
     assert model.decode(model.encode(weights)) == weights

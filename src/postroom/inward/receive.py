@@ -262,7 +262,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         letter_marks=run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
         junk_words=0.0
         if findings is None or origin.peer_ip == "" or not is_judged
-        else run("junk", 0.0, lambda: words.score(arrival.raw, mail, shown, page)),
+        else run("junk", 0.0, lambda: words.score(arrival.raw, mail, page)),
         awaits_policy=is_left_to_policy,
         failed=tuple(readers.failed),
         values=run("values", (), lambda: value_keys(mail, body_text, new_words, page, found_codes)),

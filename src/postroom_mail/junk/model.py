@@ -8,14 +8,15 @@ import math
 import random
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
+from operator import add
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from postroom_mail.junk.features import SIZE
+from postroom_mail.junk.features import SIZE, Features
 
 START_BOUND = 6.0
 START_TRUST = 0.7  # it learned from mail of other people and years
@@ -27,6 +28,8 @@ MARGIN = 3.0  # an example counts as learned when it scores so far on its side
 STEP = 0.7
 WANTED_STEP = 2.0  # times as large: losing a wanted email is worse than seeing junk
 PASSES = 3
+PIECE_DOUBT, PART_DOUBT = 0.3, 0.4  # a piece of the text, and HTML or plain text alone, count less
+LEAST_PIECE = 20  # features: fewer say too little to judge by them alone
 STORED_STEP = 1 / 128  # of a stored weight
 
 
@@ -61,8 +64,37 @@ class Model(Struct, frozen=True):
     start: StartModel
     taught: tuple[Taught, ...] = ()
 
+    def judge(self, found: Features) -> float:
+        """Return the log-odds that an email is junk: as a whole, or by the worst view of its text."""
+        return max(self._of_sums(sums, length) - doubt for doubt, sums, length in self._views(found))
+
+    def _views(self, found: Features) -> Iterator[tuple[float, list[float], int]]:
+        """Yield what each view counts less, its sums of weights by start and teachers, and its length."""
+        models: list[Weights | list[float]] = [self.start.weights, *(each.weights for each in self.taught)]
+        common, length_of_common = [_total(each, found.common) for each in models], len(found.common)
+        whole, length = common, length_of_common
+        for part in found.parts:
+            of_part, length_of_part = common, length_of_common
+            for piece in part:
+                sums = [_total(each, piece) for each in models]
+                whole, of_part = list(map(add, whole, sums)), list(map(add, of_part, sums))
+                length, length_of_part = length + len(piece), length_of_part + len(piece)
+                if len(piece) >= LEAST_PIECE:
+                    yield PIECE_DOUBT, list(map(add, common, sums)), length_of_common + len(piece)
+            if length_of_part >= length_of_common + LEAST_PIECE:
+                yield PART_DOUBT, of_part, length_of_part
+        yield 0.0, whole, length
+
+    def _of_sums(self, sums: Sequence[float], length: int) -> float:
+        root = math.sqrt(length or 1)
+        start = _within(START_TRUST * (sums[0] / root + self.start.bias), START_BOUND)
+        taught = (
+            _within(total / root, each.bound) for each, total in zip(self.taught, sums[1:], strict=True)
+        )
+        return start + _within(sum(taught), TAUGHT_BOUND)
+
     def score(self, features: Sequence[int]) -> float:
-        """Return the log-odds that an email with these features is junk."""
+        """Return the log-odds that an email with these features is junk, as a whole."""
         return self.start_score(features) + _within(
             sum(each.score(features) for each in self.taught), TAUGHT_BOUND
         )
@@ -124,9 +156,13 @@ def _learn_one(taught: Taught, example: Example, before: float) -> None:
         own[feature] += step
 
 
+def _total(weights: "Weights | list[float]", features: Sequence[int]) -> float:
+    return sum(map(weights.__getitem__, features))
+
+
 def _sum(weights: "Weights | list[float]", features: Sequence[int]) -> float:
     """Return the sum of weights, as of a vector of length 1: a long email does not count for more."""
-    return sum(map(weights.__getitem__, features)) / math.sqrt(len(features)) if features else 0.0
+    return _total(weights, features) / math.sqrt(len(features)) if features else 0.0
 
 
 def _within(value: float, bound: float) -> float:

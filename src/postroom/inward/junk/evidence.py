@@ -24,10 +24,6 @@ class JunkContent(Struct, frozen=True):
     mail: ParsedMail
     page: HtmlPage
 
-    @property
-    def shown(self) -> str:
-        return self.mail.body_text or self.page.text
-
 
 async def find_evidence(
     resources: Resources, inbox_id: str, content: JunkContent, peer: SendingServer
@@ -38,7 +34,7 @@ async def find_evidence(
     taught = await resources.db.read(models.find_for_inbox, inbox_id)
     config = resources.config
     score, has_name, services, listed = await asyncio.gather(
-        pools.READING.run(words.score, content.raw, content.mail, content.shown, content.page, taught),
+        pools.READING.run(words.score, content.raw, content.mail, content.page, taught),
         has_reverse_name(resources.resolver, peer.peer_ip),
         ask_services_once(resources, content.raw, peer),
         ask_lists(

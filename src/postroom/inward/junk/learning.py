@@ -30,7 +30,7 @@ IDLE_SECONDS = 5.0
 DUTY, DUTY_LENGTH = "junk", 60 * SECOND
 
 
-class Lesson(Struct, frozen=True):
+class LearnedBatch(Struct, frozen=True):
     """What was learned at once, from the weights of `changed_at`: the new ones, and the examples."""
 
     account_id: str
@@ -63,7 +63,7 @@ async def learn_some(resources: Resources) -> bool:
     before = await resources.db.read(models.read, account_id, teacher)
     old = await resources.db.read(examples.list_to_repeat, account_id, teacher)
     weights, bound = await pools.READING.run(_learn, before.taught.weights, found, old)
-    lesson = Lesson(
+    lesson = LearnedBatch(
         account_id,
         teacher,
         before.changed_at,
@@ -88,8 +88,7 @@ async def _features(resources: Resources, each: TaughtExample) -> tuple[int, ...
 
 def read_features(raw: bytes) -> tuple[int, ...]:
     mail = parse_mail(raw)
-    page = read_page(mail.body_html)
-    return features.features(raw, mail, mail.body_text or page.text, page)
+    return features.read_features(raw, mail, read_page(mail.body_html)).whole
 
 
 def _learn(
@@ -103,7 +102,7 @@ def _learn(
     return model.encode(weights), taught.bound
 
 
-def store(tx: Tx, lesson: Lesson, now: int) -> None:
+def store(tx: Tx, lesson: LearnedBatch, now: int) -> None:
     account_id, teacher = lesson.account_id, lesson.teacher
     if models.find_change(tx, account_id, teacher) != lesson.changed_at:
         return

@@ -6,7 +6,7 @@ from postroom_mail.junk.model import Model
 from postroom_mail.mime.parse import ParsedMail
 
 
-def score(raw: bytes, mail: ParsedMail, shown: str, page: HtmlPage, taught: Model | None = None) -> float:
+def score(raw: bytes, mail: ParsedMail, page: HtmlPage, taught: Model | None = None) -> float:
     """By the model of an account, or by the one that all accounts start with."""
     judge = taught or Model(model.load_start())
-    return judge.score(features.features(raw, mail, shown, page))
+    return judge.judge(features.read_features(raw, mail, page))
