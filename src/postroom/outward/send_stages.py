@@ -133,6 +133,7 @@ class ComposedMail(Struct, frozen=True):
     seal: str = (
         ""  # signed or encrypted: its bytes are those of the mail client, and no person could judge them
     )
+    is_submitted: bool = False  # by a mail client, which wrote the Message-ID too
 
 
 class RuleFacts(Struct, frozen=True):

@@ -51,9 +51,10 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
 
 
 def ids_named(letter: ComposedMail, around: Context) -> Iterator[str]:
-    """Yield its Message-ID and those that it names, but for received ones: anybody can write the others."""
+    """Yield what a sender can write: the Message-ID of a mail client, and ids that were not received."""
     draft = letter.draft
-    for name in dict.fromkeys((draft.message_id, *draft.references, draft.in_reply_to or "")):
+    own = draft.message_id if letter.is_submitted else ""
+    for name in filter(None, dict.fromkeys((own, *draft.references, draft.in_reply_to or ""))):
         if not around.rfc_ids.get(name, False):
             yield name
 

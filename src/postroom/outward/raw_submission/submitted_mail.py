@@ -257,7 +257,9 @@ def to_order(
 def to_letter(order: Order, draft: Draft, raw: bytes, seal: str = "") -> ComposedMail:
     """What is stored of it: files and appointment are those of the bytes that are sent."""
     appointment, files = invitations.read_written(raw)
-    return ComposedMail(draft, order.cc, order.body, order.body_html, raw, files, appointment, seal)
+    return ComposedMail(
+        draft, order.cc, order.body, order.body_html, raw, files, appointment, seal, is_submitted=True
+    )
 
 
 def _encoded(recipients: tuple[str, ...]) -> list[bytes]:
