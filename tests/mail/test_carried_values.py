@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom_mail.screening import values
-from postroom_mail.screening.values import carried_by, may_be_marked
+from postroom_mail.screening.values import apart, carried_by, may_be_marked
 
 PIECES = ("a", "Z", "é", "ﬁ", "٣", "0", "7", "@", ".", ":", "/", "_", "-", " ", "\n", "=", "%40", "12 34")
 texts = st.text() | st.lists(st.sampled_from(PIECES)).map("".join)
@@ -19,6 +19,14 @@ def test_a_text_that_can_have_no_mark_has_no_word_with_one(text: str) -> None:
 def test_texts_carry_what_each_of_them_carries(first: str, second: str) -> None:
     both = {value.key for value in carried_by([first, second]).values()}
     assert both == set(carried_by([first])) | set(carried_by([second]))
+
+
+@given(
+    st.lists(st.sampled_from(("4711", "88 31", "+49 30 123456", "78", "5", "evil.example", "x")), max_size=5)
+)
+def test_short_texts_as_one_carry_what_each_of_them_does(texts: list[str]) -> None:
+    each = {value.key for text in texts for value in carried_by([text]).values()}
+    assert each <= set(carried_by([apart(texts)]))
 
 
 @given(st.from_regex(r"[0-9]{4,10}", fullmatch=True), st.sampled_from(["{}", "It is {}.", "a\n{}\nb"]))

@@ -38,6 +38,7 @@ SHOWN_CHARACTERS = 200
 MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
 MIN_TOKEN, MIN_SEGMENT = 20, 10
 DIFFERENT_DIGITS = 3  # of a telephone number: fewer are a counter or zeros
+SHORTEST = 4  # a one-time code
 SHORTEST_ACCOUNT = 26  # of a cryptocurrency
 HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
@@ -128,7 +129,9 @@ def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
         numbers = list(_numbers_in(plain)) if marked else []
         turns = turned(plain, marked) if marked or "\n" in plain else ()
         _collect(found, plain, words, sizes, most)
-        for form in filter(None, (*map(readable, undone(plain, words, sizes)), *turns)):
+        for form in (*map(readable, undone(plain, words, sizes)), *turns):
+            if len(form) < SHORTEST:
+                continue
             pieces = form.split()
             _collect(found, form, pieces, sizes_of(pieces), most)
             marked += filter(_DIGIT.search, filterfalse(str.isalpha, pieces))
@@ -143,6 +146,16 @@ def _pieces_of(text: str) -> Sequence[str]:
         return (text,)
     starts = range(0, len(text) - OVERLAP, MOST_CHARACTERS - OVERLAP)
     return [text[at : at + MOST_CHARACTERS] for at in starts]
+
+
+def apart(texts: Iterable[str]) -> str:
+    """Return short texts as one to look through, where no number goes on into the next.
+
+    Between numbers stands a word with a digit, since words without one are left out where texts are turned.
+    """
+    parts = list(filter(None, texts))
+    with_numbers = sum(any(map(str.isdigit, part)) for part in parts)
+    return (" |0| " if with_numbers > 1 else " | ").join(parts)
 
 
 def may_be_marked(text: str) -> bool:
@@ -212,7 +225,7 @@ def address(written: str) -> Value:
 def inside(written: str) -> Found:
     """Return what somebody may write into an address: into the local part, and labels of its domain."""
     local, _, domain = written.rpartition("@")
-    found = carried_by((local, domain.replace(".", " ")))
+    found = carried_by((apart((local, domain.replace(".", " "))),))
     return {key: replace(value, within=normalize(written)) for key, value in found.items()}
 
 

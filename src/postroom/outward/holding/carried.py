@@ -27,20 +27,20 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
     if order.redirect_of is not None:
         return recipients_of(order, letter)
     html = letter.own_html or ""
-    texts = [letter.own_text, html, html_to_text(html) if html else ""]
-    texts += [order.subject, order.reply_to or "", words_of(order), *order.headers.values()]
-    texts += [part for name in order.headers for part in (name, name.partition("-")[2])]
+    texts = [letter.own_text, html, html_to_text(html) if html else "", words_of(order)]
+    short = [order.subject, order.reply_to or "", *order.headers.values()]
+    short += [part for name in order.headers for part in (name, name.partition("-")[2])]
     people = [*order.to, *letter.cc, *order.bcc, *parse_list(order.reply_to or "")]
     if isinstance(order.calendar, Invitation):
         addressed = {each.address for each in people}
         people += order.calendar.attendees
-        texts += [order.calendar.uid]
-        texts += [each.address for each in order.calendar.attendees if each.address not in addressed]
+        short += [order.calendar.uid]
+        short += [each.address for each in order.calendar.attendees if each.address not in addressed]
     elif isinstance(order.calendar, CalendarAnswer):
         texts += [order.calendar.comment]
-    texts += [letter.draft.from_name, *(each.name for each in people)]
-    texts += [" ".join(part for name in ids_named(letter, around) for part in parts_of(name))]
-    found = values.carried_by(text for text in texts if text)
+    short += [letter.draft.from_name, *(each.name for each in people)]
+    short += [part for name in ids_named(letter, around) for part in parts_of(name)]
+    found = values.carried_by(filter(None, (*texts, values.apart(short))))
     for each in people:
         found = values.inside(each.address) | found
     found |= values.carried_by(file_texts(order)) if order.files else {}
