@@ -8,6 +8,7 @@ import pytest
 from postroom.certificates import certificates
 from postroom.certificates.keep_certificates import BELL
 from postroom.clock import SystemClock
+from postroom.commands import setup_server
 from postroom.commands.setup_server import SetupServer
 from postroom.host_setup import settings_file
 from postroom.host_setup.systemd import Service
@@ -21,7 +22,10 @@ pytestmark = pytest.mark.sqlite_alone
 CLOSED = "https://127.0.0.1:1/dir"
 
 
-async def test_a_failed_order_is_tried_again_and_its_reason_told(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_failed_order_is_tried_again_and_its_reason_told(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup_server, "PAUSE_SECONDS", 0.05)
     port, data = free_port(), tmp_path / "data"
     given = {"DOMAIN": "mail.example.com", "HTTP": f"127.0.0.1:{port}", "ACME": CLOSED, "ACME_HTTP": "off"}
     given["MTA_STS"] = "none"
