@@ -175,6 +175,7 @@ async def test_a_domain_belongs_to_whoever_proved_it_first(host: Server, dns: Dn
         await verified(host, dns)
         again = await theirs_api.post("/v1/domains", json={"domain": OURS})
         assert (again.status_code, again.json()["error"]) == (409, "domain_taken")
+        assert again.json()["field"] == "domain"
         publish(dns, theirs)
         taken = await theirs_api.post(f"/v1/domains/{theirs['id']}/verify")
         assert (taken.status_code, taken.json()["error"]) == (409, "domain_taken")

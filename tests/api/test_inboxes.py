@@ -72,6 +72,7 @@ async def test_a_bad_name_display_name_address_or_domain_is_refused_and_nothing_
     for name in ("postmaster", "abuse", "no-reply", "root"):
         answer = await create(server.api, name)
         assert (answer.status_code, answer.json()["error"]) == (409, "address_taken")
+        assert answer.json()["field"] == "mailboxName"
     assert (await create(server.api, "hello", domain="elsewhere.example")).json()["error"] == "invalid_domain"
     assert (await server.api.get("/v1/inboxes")).json() == {"data": [], "total": 0}
     assert (await create(server.api, "hello", domain="postroom.localhost")).status_code == 201
@@ -79,7 +80,8 @@ async def test_a_bad_name_display_name_address_or_domain_is_refused_and_nothing_
 
 async def test_an_address_in_use_is_taken_and_free_again_after_deletion(server: Server) -> None:
     inbox = (await create(server.api, "hello")).json()
-    assert (await create(server.api, "hello")).json()["error"] == "address_taken"
+    refused = (await create(server.api, "hello")).json()
+    assert (refused["error"], refused["field"]) == ("address_taken", "mailboxName")
     deleted = await server.api.delete(f"/v1/inboxes/{inbox['id']}")
     assert (deleted.status_code, deleted.content) == (204, b"")
     assert (await server.api.get(f"/v1/inboxes/{inbox['id']}")).status_code == 404

@@ -103,12 +103,12 @@ def add(
 ) -> Domain:
     """In the default pod unless another is given."""
     if find_owner(tx, name) is not None:
-        raise DomainTaken(f"{name} has been verified by another account, or by this one.")
+        raise DomainTaken(f"{name} has been verified by another account, or by this one.", field="domain")
     pod = pod_id or default_pod(account_id)
     pods.lock(tx, pod)  # it must not be deleted meanwhile
     domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now, pod)
     if not insert_new(tx, "domains", **structs.asdict(domain)):
-        raise DomainTaken(f"This account has already added {name}. Verify it or delete it.")
+        raise DomainTaken(f"This account has already added {name}. Verify it or delete it.", field="domain")
     dkim_keys.add_first(tx, account_id, name, private_key, now)
     return domain
 
@@ -219,7 +219,10 @@ def _require_unused(tx: Tx, domain: Domain) -> None:
 def set_subdomains(tx: Tx, domain: Domain, is_on: bool) -> Domain:
     """Raise DomainTaken where they end while an inbox or an alias still has an address at one."""
     if not is_on and _has_addresses(tx, domain.account_id, domain.name, f"%.{domain.name}"):
-        raise DomainTaken(f"Inboxes still use subdomains of {domain.name}. Delete those addresses first.")
+        raise DomainTaken(
+            f"Inboxes still use subdomains of {domain.name}. Delete those addresses first.",
+            field="subdomains",
+        )
     update(tx, "domains", domain.id, subdomains=int(is_on))
     return replace(domain, subdomains=int(is_on))
 

@@ -137,7 +137,7 @@ def add(
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES and not allow_reserved:
-        raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
+        raise AddressTaken(f"'{name}' is a reserved name. Choose another.", field="mailboxName")
     used_domain = domains.require_usable(tx, scope or Scope(account_id), domain, service_domain)
     pod = pod_id or default_pod(account_id)
     inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now, pod)
@@ -163,7 +163,9 @@ def _insert(tx: Tx, inbox: Inbox, zone: str) -> None:
         created_at=inbox.created_at,
     )
     if added == 0 or not is_free:
-        raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
+        raise AddressTaken(
+            f"{inbox.address} is already in use. Choose another mailboxName.", field="mailboxName"
+        )
     insert(tx, "inbox_creations", inbox_id=inbox.id, account_id=inbox.account_id, created_at=inbox.created_at)
     inbox_calendars.add_default(tx, inbox.scope, inbox.created_at)
 
