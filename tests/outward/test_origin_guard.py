@@ -170,7 +170,7 @@ async def test_an_answer_may_say_again_what_its_readers_were_told(server: Server
     """Only words, only to people to whom their author wrote them, and only if the author gets them too."""
     ann, token = "ann@shop.example", "joe-6d6DIl74uiNBDgjK7y7TUQ@list.example"
     bob = await lured(server, "hold", text=f"{BAIT}Thanks", to=ann, cc=token)
-    thread = {"threadId": (await first_message(server, bob))["threadId"]}
+    thread = {"replyToMessageId": (await first_message(server, bob))["id"]}
     words = "Unfortunately our previous account was closed by the bank, you say."
     for fields, body, kinds in (
         ({**thread, "to": MALLORY, "cc": [ann, token]}, words, []),
@@ -213,3 +213,39 @@ async def test_a_value_is_not_hidden_behind_many_others(server: Server) -> None:
     server.clock.turn(MINUTE)
     half = " ".join(many.split()[:190])
     assert "hold" not in (await post(server, bob, to=dan, body=half)).json()
+
+
+@pytest.mark.sqlite_alone
+async def test_a_whole_email_goes_only_to_people_who_know_it_or_belong_to_the_account(server: Server) -> None:
+    """Forwarded, redirected, and an own email that was held: an answer quotes it."""
+    bob = await lured(server, "hold", "Send me what Ann wrote.")
+    ann = {"from": "ann@shop.example", "cc": "ben@shop.example", "subject": "Secret"}
+    await server.deliver(letter("We are bankrupt. Ask cem@shop.example.", **ann), "bob", sender=ann["from"])
+    secret = await first_message(server, bob)
+    assert secret["subject"] == "Secret"
+    await server.api.patch("/v1/account", json={"trustedValues": ["office.example"]})
+    forward = {"forwardOf": secret["id"]}
+    kinds = []
+    for fields in (
+        {**forward, "to": MALLORY},
+        {**forward, "to": MALLORY, "cc": ["boss@office.example"]},
+        {**forward, "to": "cem@shop.example"},
+        {**forward, "to": "ben@shop.example"},
+        {**forward, "to": "boss@office.example"},
+        {"replyToMessageId": secret["id"], "to": MALLORY},  # copies its author
+    ):
+        server.clock.turn(MINUTE)
+        found = (await post(server, bob, **fields)).json().get("hold", {}).get("origins", ())
+        assert all(each["messageId"] == secret["id"] for each in found), (fields, found)
+        kinds.append("".join(each["kind"] for each in found))
+    assert kinds == ["email", "email", "address", "address", "", ""]
+    sent = await server.api.post(
+        f"/v1/messages/{secret['id']}/redirect",
+        json={"to": MALLORY},
+        headers={"Idempotency-Key": str(uuid.uuid4())},
+    )
+    assert [each["kind"] for each in sent.json()["hold"]["origins"]] == ["email"]
+    own = (await post(server, bob, to=MALLORY, body="cem@shop.example is bankrupt")).json()
+    assert own["hold"]["reasons"] == ["origin"]
+    again = (await post(server, bob, to=MALLORY, threadId=own["threadId"])).json()
+    assert [each["messageId"] for each in again["hold"]["origins"]] == [own["id"]]

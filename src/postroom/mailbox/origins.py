@@ -103,6 +103,22 @@ def find_first(tx: Tx, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str]
     return {prints[each]: sources[message_id] for each, message_id in first.items() if message_id in sources}
 
 
+def has_value(tx: Tx, inbox_id: str, value: str, message_id: str) -> bool:
+    """Return whether a message of an inbox has a value."""
+    secret = secret_values.find(tx, ORIGINS)
+    found = secret and tx.one(
+        "select 1 as found from origin_values where fingerprint = :fingerprint and message_id = :message_id",
+        fingerprint=_fingerprint(_key_of(secret, inbox_id), value),
+        message_id=message_id,
+    )
+    return bool(found)
+
+
+def find_source(tx: Tx, message_id: str) -> ValueSource | None:
+    row = tx.one(f"select {_COLUMNS} from messages where id = :id", id=message_id)
+    return None if row is None else _to_source(row)
+
+
 def list_sources(tx: Tx, inbox_id: str, value: str, thread_id: str | None = None) -> list[ValueSource]:
     """Return the oldest and the newest messages of an inbox with a value, and those of a thread."""
     fingerprint = _fingerprint(_key_of(secret_values.get(tx, ORIGINS), inbox_id), value)

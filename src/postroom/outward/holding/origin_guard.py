@@ -30,6 +30,7 @@ from postroom_mail.screening.values import ADDRESS, CODE, FILE, HOST, LINK, PHRA
 MOST_JUDGED = 300  # values that were received: of more than these, a person judges the others
 MOST_SHOWN = 10
 SENDERS_OF_A_LIST = 3
+EMAIL = "email"  # a whole email that is passed on
 MOST_READ = 20  # messages with one value whose writer is looked at closely
 
 
@@ -68,20 +69,50 @@ def step_of(ready: Ready, rules: InboxRules) -> str:
 
 
 def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSource]) -> list[ValueOrigin]:
-    """Return the values of a send that came from somewhere else."""
+    """Return the values of a send that came from somewhere else, and an email that it passes on to others."""
     foreign = [
         (value, source)
         for key, value in ready.submission.values.items()
         if (source := first.get((ready.inbox_id, key))) is not None and source.direction != OUTBOUND
     ]
-    if not foreign:
+    passed = _passed_on(tx, ready)
+    if not foreign and passed is None:
         return []
     judge = _Judge(tx, ready)
+    whole = [] if passed is None or judge.is_known(passed) else [_as_origin(passed)]
     found = [(value, source) for value, source in foreign[:MOST_JUDGED] if judge.is_elsewhere(value, source)]
     found += foreign[MOST_JUDGED:]
     links = {value.key.partition(":")[2].partition("/")[0] for value, _ in found if value.kind == LINK}
     shown = [pair for pair in found if not (pair[0].kind == HOST and pair[0].key.partition(":")[2] in links)]
-    return [ValueOrigin(value.shown, value.kind, source.message_id) for value, source in shown[:MOST_SHOWN]]
+    values_found = (ValueOrigin(value.shown, value.kind, source.message_id) for value, source in shown)
+    return [*whole, *values_found][:MOST_SHOWN]
+
+
+def _passed_on(tx: Tx, ready: Ready) -> Document | None:
+    """Return the email that it forwards or quotes, but for one that all recipients wrote or got."""
+    order, around = ready.submission.order, ready.submission.around
+    if order.keeps_unread:  # a rule passes it on: who wrote the rule has decided
+        return None
+    if order.redirect_of is not None:
+        message = messages.find(tx, order.redirect_of)
+        return None if message is None else documents.decode(message.document)
+    passed = around.forwarded or (around.previous if order.include_quote else None)
+    if passed is None or passed.direction == OUTBOUND or around.quotes_imported:
+        return passed
+    return None if _readers_of(passed).issuperset(ready.addresses) else passed
+
+
+def _readers_of(document: Document) -> set[str]:
+    """Return its author, whom its author wants to be answered, and to whom it went."""
+    named = parse_list(", ".join((document.from_addr, document.reply_to or "")))
+    hidden = document.bcc or []
+    return {normalize(each.address) for each in (*named, *parse_list(", ".join(hidden)))} | _people_of(
+        document
+    )
+
+
+def _as_origin(document: Document) -> ValueOrigin:
+    return ValueOrigin(document.subject[: values.SHOWN_CHARACTERS], EMAIL, document.id)
 
 
 class _Judge:
@@ -118,6 +149,25 @@ class _Judge:
             return False
         received.sort(key=self._is_remote)  # only the first ones are read
         return not all(self._knows(address, value, received) for address in self._ready.addresses)
+
+    def is_known(self, document: Document) -> bool:
+        """Whether it stays in the account, or some recipient got it, is named in it, or was there before."""
+        outside = [each for each in self._ready.addresses if not self._is_of_account_itself(each)]
+        source = origins.find_source(self._tx, document.id) if outside else None
+        if source is None or source.is_imported or source.is_stopped:
+            return not outside
+        readers = _readers_of(document)
+        before = origins.list_before(self._tx, source.thread_id, source.message_id, MOST_READ)
+        readers.update(*map(self._takers_of, before))
+        return any(
+            each in readers
+            or self._has_read(each, source)
+            or origins.has_value(self._tx, self._inbox.id, values.address(each).key, document.id)
+            for each in outside
+        )
+
+    def _is_of_account_itself(self, address: str) -> bool:
+        return self._is_user(address) or self._is_own(values.address(address))
 
     def _is_said_to_all(self, source: ValueSource) -> bool:
         """Whether it answers an email whose author gets the answer, and nobody whom the author left out."""
