@@ -7,6 +7,7 @@ seen in pieces, and HTML and plain text apart: good words added to junk hide les
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, repeat
 from sys import byteorder
 from zlib import crc32
@@ -33,17 +34,18 @@ CUT_BYTES = 6  # of text that has no spaces: two or three characters
 
 _LOWER = int.from_bytes(array("I", [SIZE - 1] * 4_000).tobytes(), byteorder)
 _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789$%!'" + bytes(range(0x80, 0x100))
-_SPACED = bytes(each if each in _KEPT else 0x20 for each in range(256))
+_SPACED = bytes(each if each in _KEPT else 0x20 for each in bytes(range(256)).lower())
 _SUBJECT, _SENDER, _LINK, _SIGN, _FIELD, _SUBJECT_GRAM, _SENDER_GRAM = (
     crc32(name)
     for name in (b"subject", b"sender", b"link", b"sign", b"field", b"subject gram", b"sender gram")
 )
+_GRAMS = [slice(at, at + GRAM_BYTES) for at in range(MAX_GRAM_BYTES)]
 _HOST = re.compile(r"[A-Za-z0-9.@:%_-]{1,80}")
 # The kinds of characters in a name that a program invented.
 _SHAPE = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "a" * 26 + "A" * 26 + "0" * 10
 )
-_FIELD_LINE = re.compile(rb"^([A-Za-z][A-Za-z0-9-]{1,40}):([^\r\n]{0,120})", re.MULTILINE)
+_FIELD_LINE = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,40}):([^\r\n]{0,120})")
 # These name the sender's program; of all other fields the name says enough.
 _TELLING = frozenset((b"x-mailer", b"user-agent", b"content-type", b"mime-version", b"precedence"))
 # Written by servers and filters on the way.
@@ -106,10 +108,10 @@ def _pieces(text: str, most_words: int, seen: frozenset[int] = frozenset()) -> t
     return (*single[:of_half], *pairs[:pairs_of_half]), (*single[of_half:], *pairs[pairs_of_half:])
 
 
-def _numbers(hashes: list[int]) -> "array[int]":
+def _numbers(hashes: list[int]) -> list[int]:
     """Return the lower bits of each hash, all at once: one by one would take three times as long."""
     lower = int.from_bytes(array("I", hashes).tobytes(), byteorder) & _LOWER
-    return array("I", lower.to_bytes(4 * len(hashes), byteorder))
+    return array("I", lower.to_bytes(4 * len(hashes), byteorder)).tolist()
 
 
 def _words_of(text: str, most: int) -> list[bytes]:
@@ -121,7 +123,8 @@ def _words_of(text: str, most: int) -> list[bytes]:
 
 
 def _words(text: str) -> list[bytes]:
-    words = text.lower().encode("utf-8", "replace").translate(_SPACED).split()
+    lower = text if text.isascii() else text.lower()
+    words = lower.encode("utf-8", "replace").translate(_SPACED).split()
     if words and max(map(len, words)) > LONG_WORD_BYTES:
         words = [piece for word in words for piece in _cut(word)]
     return words
@@ -136,15 +139,23 @@ def _cut(word: bytes) -> list[bytes]:
 def _field_parts(raw: bytes) -> set[bytes]:
     """Return the names of the header fields that the sender wrote, and the words of some of them."""
     found = set()
-    for written, value in _FIELD_LINE.findall(raw, 0, _head_end(raw)):
-        name = written.lower()
-        if not _ON_THE_WAY.match(name):
+    for line in raw[: _head_end(raw)].split(b"\n"):
+        match = _FIELD_LINE.match(line)
+        if match is None:
+            continue
+        name = match[1].lower()
+        if not _is_on_the_way(name):
             found.add(name)
             if name in _TELLING:
                 found.update(
-                    name + word for word in value.lower().translate(_SPACED).split()[:MAX_VALUE_WORDS]
+                    name + word for word in match[2].lower().translate(_SPACED).split()[:MAX_VALUE_WORDS]
                 )
     return found
+
+
+@lru_cache(1_000)
+def _is_on_the_way(name: bytes) -> bool:
+    return _ON_THE_WAY.match(name) is not None
 
 
 def _head_end(raw: bytes) -> int:
@@ -172,7 +183,7 @@ def _link_parts(hosts: Sequence[str]) -> set[bytes]:
 def _grams(text: str, kind: int) -> Iterator[int]:
     """Return each four bytes: words with a letter more or less still have most of them."""
     raw = text[:MAX_GRAM_BYTES].lower().encode("utf-8", "replace")[:MAX_GRAM_BYTES]
-    return map(crc32, (raw[at : at + GRAM_BYTES] for at in range(len(raw) - GRAM_BYTES + 1)), repeat(kind))
+    return map(crc32, map(raw.__getitem__, _GRAMS[: max(0, len(raw) - GRAM_BYTES + 1)]), repeat(kind))
 
 
 def _signs(mail: ParsedMail, shown: str, page: HtmlPage, hosts: Sequence[str]) -> list[str]:
