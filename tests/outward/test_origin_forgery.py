@@ -62,8 +62,9 @@ async def test_a_forged_email_lets_nothing_through(server: Server) -> None:
     assert thread == listed[1]["threadId"]
     # The boss seems to have read the link in a thread of their own.
     assert await kinds_held(server, bob, threadId=thread, to=BOSS, body=LINK) == ["link"]
-    # Only a forged email names the other recipient.
-    assert await kinds_held(server, bob, threadId=thread, to=BOSS, cc=["drop@evil.example"]) == ["address"]
+    # Only a forged email names the other recipient; and what it quotes was held.
+    named = await kinds_held(server, bob, threadId=thread, to=BOSS, cc=["drop@evil.example"])
+    assert named == ["email", "address"]
 
 
 async def test_forged_emails_make_no_mailing_list(server: Server) -> None:

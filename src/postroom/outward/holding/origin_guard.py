@@ -154,7 +154,7 @@ class _Judge:
         """Whether it stays in the account, or some recipient got it, is named in it, or was there before."""
         outside = [each for each in self._ready.addresses if not self._is_of_account_itself(each)]
         source = origins.find_source(self._tx, document.id) if outside else None
-        if source is None or source.is_imported or source.is_stopped:
+        if source is None or source.is_stopped:
             return not outside
         readers = _readers_of(document)
         before = origins.list_before(self._tx, source.thread_id, source.message_id, MOST_READ)
