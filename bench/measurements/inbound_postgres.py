@@ -50,9 +50,9 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
     written = size_after - size + log_after - log
     return [
         Result("PostgreSQL: inbound mails of 5 kB", rate, "mails/s"),
-        Result("PostgreSQL: processor time of a mail", cpu * 1000 / load.mails, "ms", at_most(2.0)),
+        Result("PostgreSQL: processor time of a mail", cpu * 1000 / load.mails, "ms", at_most(2.8)),
         Result("PostgreSQL: tables of a mail", (size_after - size) / 1000 / load.mails, "kB"),
-        Result("PostgreSQL: tables and log of a mail", written / 1000 / load.mails, "kB", at_most(30)),
+        Result("PostgreSQL: tables and log of a mail", written / 1000 / load.mails, "kB", at_most(28)),
     ]
 
 

@@ -15,7 +15,7 @@ from bench import consumption
 from bench.measurements.search import DOMAIN, opened
 from bench.measurements.send_costs import FRAME_BYTES, logged_pages, trees_of_pages
 from bench.processes import scratch_folder
-from bench.results import Result
+from bench.results import Result, at_most
 from bench.smtp_load import SmtpLoad, compose
 from postroom.accounts import accounts
 from postroom.clock import SystemClock
@@ -82,7 +82,7 @@ def _read_log(database: Path, size: int, deposits: int) -> list[Result]:
     by_tree = Counter(trees.get(page, "other") for page in pages)
     return [
         Result("one more each: deposit", cpu_seconds * 1e6 / deposits, "µs"),
-        Result("one more each: log", len(pages) * FRAME_BYTES / 1000 / deposits, "kB"),
+        Result("one more each: log", len(pages) * FRAME_BYTES / 1000 / deposits, "kB", at_most(25)),
         *(
             Result(f"one more each: pages of {name}", count / deposits, "")
             for name, count in by_tree.most_common(SHOWN_TREES)
