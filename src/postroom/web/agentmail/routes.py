@@ -33,7 +33,7 @@ INBOXES = (
     Route("DELETE", "/inboxes/{inbox_id}", inbox_verbs.delete_inbox, POD, MANAGING, 204),
 )
 MESSAGES = (
-    Route("GET", "/messages", messages.list_messages, SCOPED, READING),
+    Route("GET", "/messages", messages.list_messages, SCOPED, READING, is_kept=True),
     Route("GET", "/messages/search", messages.search_messages, SCOPED, READING),
     Route("POST", "/messages/batch-get", messages.batch_get, SCOPED, READING),
     Route("POST", "/messages/batch-update", messages.batch_update, SCOPED, WRITING),
@@ -49,7 +49,7 @@ MESSAGES = (
     Route("GET", "/events", messages.list_label_changes, SCOPED, READING, word="message_read"),
 )
 THREADS = (
-    Route("GET", "/threads", threads.list_threads, SCOPED, READING),
+    Route("GET", "/threads", threads.list_threads, SCOPED, READING, is_kept=True),
     Route("GET", "/threads/search", threads.search_threads, SCOPED, READING),
     Route("GET", THREAD, threads.get_thread, SCOPED, READING),
     Route("PATCH", THREAD, threads.change_thread, SCOPED, WRITING),

@@ -148,6 +148,9 @@ def show_messages(
 
 
 def with_origin(shown: shapes.Message, head: bytes) -> shapes.Message:
+    small = head.lower()
+    if b"in-reply-to" not in small and b"references" not in small:
+        return shown
     fields = headers.split(head, 0).headers
     answered = headers.message_ids(fields.text("in-reply-to"), MAX_IN_REPLY_TO)
     named = headers.message_ids(fields.text("references"), MAX_REFERENCES)
