@@ -3,6 +3,7 @@
 import asyncio
 import smtplib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,13 @@ async def test_an_alias_at_another_domain_is_no_contact_but_one_of_another_inbox
         )
         assert sent.status_code == 200, sent.text
     assert len(await received(host, support, 3)) == 3
-    for inbox_id, contacts in ((support, [f"sales@{OURS}"]), (sales, [home])):
+
+    async def has(inbox_id: str, contacts: list[str]) -> bool:
         page = (await host.api.get("/v1/contacts", params={"inboxId": inbox_id})).json()
-        assert [each["address"] for each in page["data"]] == contacts
+        return [each["address"] for each in page["data"]] == contacts
+
+    for inbox_id, contacts in ((sales, [home]), (support, [f"sales@{OURS}"])):
+        await until(partial(has, inbox_id, contacts))
 
 
 @pytest.mark.sqlite_alone
