@@ -88,6 +88,16 @@ def test_other_names_and_own_addresses_are_not(from_addr: str) -> None:
     assert "poses_as_colleague" not in sent_by(from_addr)
 
 
+@samples("from_addr", ['"Facebook" <>', "Your chance!,(<noreply@dhl.example>)", "Maria Clennett", "<>"])
+def test_a_name_without_an_address_is_told(from_addr: str) -> None:
+    assert names(examine(Subject(from_addr=from_addr))) == {"no_sender_address"}
+
+
+@samples("from_addr", ["", "ann@there.example", "Undisclosed: ;", "root@build", "Ann <ann@there.example>"])
+def test_an_address_a_group_and_no_sender_at_all_are_not(from_addr: str) -> None:
+    assert not examine(Subject(from_addr=from_addr)).signals
+
+
 @samples(
     "from_addr",
     [

@@ -30,6 +30,7 @@ from tests.samples import samples
 FLAGGED, HARMLESS = signal_samples.flagged(), signal_samples.harmless()
 IMITATIONS = {
     "credential_form",
+    "no_sender_address",
     "poses_as_colleague",
     "poses_as_company",
     "reply_elsewhere",

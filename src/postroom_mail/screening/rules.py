@@ -76,6 +76,7 @@ SIGNAL_RULES = (
     SignalRule(
         "poses_as_company", 3, "Uses a well-known company's name with an address that is not the company's."
     ),
+    SignalRule("no_sender_address", 3, "Shows a sender's name without an email address."),
     SignalRule("reply_elsewhere", 3, "Sends answers to an imitation of the sender, or past a forged one."),
     SignalRule("misleading_link", 2, "Shows one domain in the text of a link that leads to another."),
 )

@@ -47,10 +47,12 @@ def findings(
     `colleagues` are the account's own people, with names, and its own domains.
     """
     is_plain = not (known or colleagues or sender.reply_to) and sender.from_addr.count("@") < 2
-    if is_plain and "<" not in sender.from_addr:
+    if not sender.from_addr or (is_plain and "@" in sender.from_addr and "<" not in sender.from_addr):
         return  # nobody to imitate, and no name or other address is shown
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
     if mailbox is None:
+        if ";" not in sender.from_addr:  # the end of a group, which may be empty (RFC 6854)
+            yield "no_sender_address", sender.from_addr
         return
     domain = domain_of(mailbox.address)
     if brand := brands.imitated(mailbox.name[:MAX_NAME_CHARS], domain or ""):
