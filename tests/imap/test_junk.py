@@ -141,6 +141,7 @@ async def test_a_wrong_decision_is_undone_for_threads_events_v0_search_counts_an
 ) -> None:
     inbox_id = await an_inbox(server, "agent", action="folder")
     await server.deliver(note(1), "agent")
+    await came(server, 1)
     await server.deliver(note(2, in_reply_to="<note1@work.example>"), "agent")
     await came(server, 2)
 

@@ -13,7 +13,7 @@ from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
 from postroom.storage.opening import open_database
 from postroom_mail.junk import model
-from postroom_mail.junk.model import Example
+from postroom_mail.junk.model import Example, Taught
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.end_to_end.test_large_inbox import ExplainingTx
@@ -81,7 +81,7 @@ async def test_after_a_death_or_a_reset_nothing_is_lost_and_nothing_learned_twic
     after = await learned(resources)
     assert (await resources.db.read(examples.count, ACCOUNT))["waiting"] == 0
     known = [Example(learning.read_features(raw(number)), True) for number in range(3)]
-    once = model.learn(model.load_start(), model.no_weights(), known)
+    once = model.learn(model.load_start(), Taught(model.no_weights()), known)
     for each in known:
         assert after.taught.score(each.features) == pytest.approx(once.score(each.features), abs=0.2)
     assert not await learning.learn_some(resources)

@@ -70,7 +70,7 @@ def after(start: StartModel, examples: Sequence[Example]) -> Judge:
             for is_junk in (True, False)
             for each in [one for one in old if one.is_junk is is_junk][-REPEATED:]
         ]
-        taught = model.learn(start, taught.weights, [*examples[at : at + TOGETHER], *again])
+        taught = model.learn(start, taught, examples[at : at + TOGETHER], again)
     return Model(start, (taught,)).judge
 
 

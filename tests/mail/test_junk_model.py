@@ -38,7 +38,7 @@ def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone(
     wanted = wholes(to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all())
     wrong = [Example(each.features, is_junk=True) for each in wanted] * 5
     assert len(wrong) >= 1_000
-    taught = model.learn(start, own, wrong)
+    taught = model.learn(start, Taught(own), wrong)
     assert taught.bound < 1, "who contradicts what the start is sure of counts for little"
     poisoned = Model(start, (taught,))
     for each in wanted:
@@ -47,19 +47,28 @@ def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone(
     others = Model(start, (Taught(own),) * 4)
     assert all(others.score(each.features) - start_score(each) <= model.TAUGHT_BOUND for each in wanted)
     assert sum(poisoned.score(each.features) >= JUNK for each in wanted) == 0
-    corrected = Model(start, (model.learn(start, own, wanted * 3),))
+    corrected = Model(start, (model.learn(start, taught, wanted * 3),))
     assert all(corrected.score(each.features) < 0 for each in wanted)
 
 
 def test_a_teacher_who_only_mends_mistakes_of_the_start_counts_whole_or_nearly() -> None:
     """The buttons are used where the filter was wrong: some contradictions are what they are for."""
-    junk, wanted = Example((1,), True), Example((2,), False)
-    assert model.bound_of([(junk, 3.0), (wanted, -5.0), (junk, -1.0), (wanted, 1.0)] * 100) == 3
-    assert model.bound_of([]) == 3
-    assert model.bound_of([(wanted, 3.0)] * 5) > 2.2
-    assert model.bound_of([(wanted, 3.0)] * 300) < 0.2
-    assert model.bound_of([(junk, -5.0)] * 300) < 0.2
-    assert model.bound_of([(wanted, 3.0)] * 300 + [(wanted, -5.0)] * 300) < 1.6
+    none = model.no_weights()
+    assert Taught(none).bound == Taught(none, agreed=1_000).bound == 3
+    assert Taught(none, contradicted=5).bound > 2.2
+    assert Taught(none, contradicted=300).bound < 0.2
+    assert Taught(none, agreed=300, contradicted=300).bound < 1.6
+
+
+def test_wrong_examples_count_on_when_right_ones_have_followed() -> None:
+    """Otherwise a teacher could be right for a while, and the wrong weights would count again."""
+    start = model.load_start()
+    junk = to_letter(offer(), is_junk=True).features.whole
+    wanted = wholes(to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all()[:100])
+    taught = model.learn(start, Taught(model.no_weights()), [Example(junk, is_junk=False)] * 300)
+    after = model.learn(start, taught, wanted * 3)
+    assert after.contradicted == taught.contradicted == 300
+    assert Model(start, (after,)).score(junk) >= start_score(Example(junk, True)) - 1.6
 
 
 def start_score(each: Example) -> float:

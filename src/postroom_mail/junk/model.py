@@ -51,10 +51,17 @@ class StartModel(Struct, frozen=True):
 
 
 class Taught(Struct, frozen=True):
-    """What one teacher added, and how far that moves a score at most."""
+    """What one teacher added, and how many examples agreed with what the start is sure of, or did not."""
 
     weights: Weights
-    bound: float = TEACHER_BOUND
+    agreed: int = 0
+    contradicted: int = 0
+
+    @property
+    def bound(self) -> float:
+        """Return how far this moves a score at most: nobody's thousand wrong examples turn the filter off."""
+        right = self.agreed + BENEFIT_OF_DOUBT
+        return TEACHER_BOUND * right / (right + self.contradicted)
 
     def score(self, features: Sequence[int]) -> float:
         return _within(_sum(self.weights, features), self.bound)
@@ -115,33 +122,34 @@ def no_weights() -> Weights:
     return array("f", bytes(4 * SIZE))
 
 
-def learn(start: StartModel, own: Weights, examples: Iterable[Example], seed: int = 0) -> Taught:
+def learn(
+    start: StartModel,
+    before: Taught,
+    new: Iterable[Example],
+    repeated: Iterable[Example] = (),
+    seed: int = 0,
+) -> Taught:
     """Change one teacher's weights until the examples score on their side, or the passes are over.
 
     The start counts as known: only what it gets wrong is learned (passive-aggressive, with a bounded step).
+    Examples that are `repeated` were counted before.
     """
-    model = Model(start)
-    known = [(each, model.start_score(each.features)) for each in examples if each.features]
-    taught = Taught(own, bound_of(known))
+    known = _scored(start, new)
+    sure = [each.is_junk is (score > 0) for each, score in known if not SURE_WANTED < score < SURE_JUNK]
+    agreed = sum(sure)
+    taught = Taught(before.weights, before.agreed + agreed, before.contradicted + len(sure) - agreed)
+    known += _scored(start, repeated)
     order = random.Random(seed)  # noqa: S311 - the order of examples is no secret
     for _ in range(PASSES):
         order.shuffle(known)
-        for each, before in known:
-            _learn_one(taught, each, before)
+        for each, score in known:
+            _learn_one(taught, each, score)
     return taught
 
 
-def bound_of(known: Sequence[tuple[Example, float]]) -> float:
-    """Return how far a teacher of these examples moves a score: the more of what the start is sure of
-    the teacher contradicts, the less. Nobody's thousand wrong examples turn the filter off.
-    """
-    agreed = contradicted = 0
-    for each, before in known:
-        if before >= SURE_JUNK or before <= SURE_WANTED:
-            agrees = each.is_junk is (before > 0)
-            agreed, contradicted = agreed + agrees, contradicted + (not agrees)
-    right = agreed + BENEFIT_OF_DOUBT
-    return TEACHER_BOUND * right / (right + contradicted)
+def _scored(start: StartModel, examples: Iterable[Example]) -> list[tuple[Example, float]]:
+    model = Model(start)
+    return [(each, model.start_score(each.features)) for each in examples if each.features]
 
 
 def _learn_one(taught: Taught, example: Example, before: float) -> None:

@@ -22,7 +22,7 @@ from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx
 from postroom_mail.html.page import read_page
 from postroom_mail.junk import features, model
-from postroom_mail.junk.model import Example
+from postroom_mail.junk.model import Example, Taught
 from postroom_mail.mime.parse import parse_mail
 
 TOGETHER = 50
@@ -37,7 +37,8 @@ class LearnedBatch(Struct, frozen=True):
     teacher: str
     changed_at: int
     weights: bytes
-    bound: float
+    agreed: int
+    contradicted: int
     learned: Sequence[tuple[TaughtExample, bytes]]
 
 
@@ -62,13 +63,14 @@ async def learn_some(resources: Resources) -> bool:
     found = [(each, await _features(resources, each)) for each in told]
     before = await resources.db.read(models.read, account_id, teacher)
     old = await resources.db.read(examples.list_to_repeat, account_id, teacher)
-    weights, bound = await pools.READING.run(_learn, before.taught.weights, found, old)
+    weights, taught = await pools.READING.run(_learn, before.taught, found, old)
     lesson = LearnedBatch(
         account_id,
         teacher,
         before.changed_at,
         weights,
-        bound,
+        taught.agreed,
+        taught.contradicted,
         [(each, model.encode_features(numbers)) for each, numbers in found],
     )
     await resources.db.write(store, lesson, resources.now())
@@ -92,14 +94,14 @@ def read_features(raw: bytes) -> tuple[int, ...]:
 
 
 def _learn(
-    weights: "model.Weights",
+    before: Taught,
     new: Sequence[tuple[TaughtExample, tuple[int, ...]]],
     old: Sequence[TaughtExample],
-) -> tuple[bytes, float]:
-    known = [Example(numbers, each.is_junk) for each, numbers in new]
-    known += [Example(model.decode_features(each.features or b""), each.is_junk) for each in old]
-    taught = model.learn(model.load_start(), weights, known)
-    return model.encode(weights), taught.bound
+) -> tuple[bytes, Taught]:
+    told = [Example(numbers, each.is_junk) for each, numbers in new]
+    repeated = [Example(model.decode_features(each.features or b""), each.is_junk) for each in old]
+    taught = model.learn(model.load_start(), before, told, repeated)
+    return model.encode(taught.weights), taught
 
 
 def store(tx: Tx, lesson: LearnedBatch, now: int) -> None:
@@ -107,4 +109,4 @@ def store(tx: Tx, lesson: LearnedBatch, now: int) -> None:
     if models.find_change(tx, account_id, teacher) != lesson.changed_at:
         return
     if examples.mark_learned(tx, account_id, teacher, lesson.learned, now):
-        models.store(tx, account_id, teacher, lesson.weights, lesson.bound, now)
+        models.store(tx, account_id, teacher, lesson.weights, lesson.agreed, lesson.contradicted, now)

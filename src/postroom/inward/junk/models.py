@@ -54,7 +54,7 @@ class Learned(Struct, frozen=True):
 def read(tx: Tx, account_id: str, teacher: str) -> Learned:
     """None yet, or damaged ones, are weights of zero."""
     row = tx.one(
-        "select weights, bound, changed_at from junk_models"
+        "select weights, agreed, contradicted, changed_at from junk_models"
         " where account_id = :account_id and teacher = :teacher",
         account_id=account_id,
         teacher=teacher,
@@ -62,7 +62,8 @@ def read(tx: Tx, account_id: str, teacher: str) -> Learned:
     if row is None:
         return Learned(Taught(model.no_weights()))
     try:
-        return Learned(Taught(model.decode(row["weights"]), float(row["bound"])), row["changed_at"])
+        taught = Taught(model.decode(row["weights"]), row["agreed"], row["contradicted"])
+        return Learned(taught, row["changed_at"])
     except ValueError:
         log.get().error(
             "weights of the junk filter cannot be read; they are learned anew", account=account_id
@@ -79,17 +80,21 @@ def find_change(tx: Tx, account_id: str, teacher: str) -> int:
     return 0 if row is None else int(row["changed_at"])
 
 
-def store(tx: Tx, account_id: str, teacher: str, weights: bytes, bound: float, now: int) -> None:
+def store(
+    tx: Tx, account_id: str, teacher: str, weights: bytes, agreed: int, contradicted: int, now: int
+) -> None:
     tx.run(
-        "insert into junk_models (account_id, teacher, weights, bound, changed_at)"
-        " values (:account_id, :teacher, :weights, :bound, :now) on conflict (account_id, teacher)"
-        " do update set weights = excluded.weights, bound = excluded.bound, changed_at ="
+        "insert into junk_models (account_id, teacher, weights, agreed, contradicted, changed_at)"
+        " values (:account_id, :teacher, :weights, :agreed, :contradicted, :now)"
+        " on conflict (account_id, teacher) do update set weights = excluded.weights,"
+        " agreed = excluded.agreed, contradicted = excluded.contradicted, changed_at ="
         " case when excluded.changed_at > junk_models.changed_at then excluded.changed_at"
         " else junk_models.changed_at + 1 end",
         account_id=account_id,
         teacher=teacher,
         weights=weights,
-        bound=bound,
+        agreed=agreed,
+        contradicted=contradicted,
         now=now,
     )
 

@@ -2,5 +2,7 @@
 create index junk_examples_to_repeat on junk_examples (account_id, teacher, is_junk, taught_at, message_id)
     where learned_at is not null and features is not null;
 
--- How far a teacher's weights may move a score: less for one who contradicts what the start is sure of.
-alter table junk_models add column bound double precision not null default 3;
+-- How often a teacher agreed with what the start is sure of, and contradicted it: that bounds what the weights do.
+alter table junk_models add column agreed bigint not null default 0;
+
+alter table junk_models add column contradicted bigint not null default 0;

@@ -1380,7 +1380,7 @@ CREATE TABLE junk_models (
     account_id text not null,
     teacher text not null,
     weights bytea not null,
-    changed_at bigint not null, bound double precision not null default 3,
+    changed_at bigint not null, agreed bigint not null default 0, contradicted bigint not null default 0,
     primary key (account_id, teacher)
 );
 
