@@ -1,4 +1,4 @@
-"""Lists of 20 messages a second over keep-alive, of two interfaces, beside bare Starlette with stored JSON."""
+"""Lists of 20 messages a second, by each interface, beside bare Starlette that gives back stored JSON."""
 
 import urllib.request
 from collections.abc import Sequence
