@@ -163,9 +163,7 @@ def _insert(tx: Tx, inbox: Inbox, zone: str) -> None:
         created_at=inbox.created_at,
     )
     if added == 0 or not is_free:
-        raise AddressTaken(
-            f"{inbox.address} is already in use. Choose another mailboxName.", field="mailboxName"
-        )
+        raise AddressTaken(f"{inbox.address} is already in use. Choose another.", field="mailboxName")
     insert(tx, "inbox_creations", inbox_id=inbox.id, account_id=inbox.account_id, created_at=inbox.created_at)
     inbox_calendars.add_default(tx, inbox.scope, inbox.created_at)
 
