@@ -34,7 +34,8 @@ def teach(
     try:
         raw, told = context.carry_out(teach_junk(emails, is_junk=is_junk), None)
     except PostroomError:
-        output.note(f"Stopped after reading {emails.count} emails. Run it again: an email counts once.")
+        if not context.is_json:  # then all that is said is the error
+            output.note(f"Stopped after {emails.count} emails. Run it again: an email counts once.")
         raise
     if not emails.count:
         raise typer.BadParameter(f"{place} holds no email")
