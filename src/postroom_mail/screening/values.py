@@ -3,7 +3,6 @@
 Each is a kind and a form in which two spellings of it are equal.
 """
 
-import ipaddress
 import re
 import string
 from collections import Counter
@@ -19,7 +18,8 @@ from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of, normalize
 from postroom_mail.screening import checksums
 from postroom_mail.screening.disguises import readable, sizes_of, turned, undone
-from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
+from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_host, says_something
+from postroom_mail.screening.known_names import COMMON_HOSTS
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
 IBAN, CARD, CRYPTO = "iban", "card", "crypto"
@@ -46,9 +46,6 @@ _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
 _AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quotes, Markdown or a link
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
-_DOT = re.compile(r"\.[A-Za-z]{2}")
-_HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
-_HOST_ON = re.compile(r"(?:\.[\w-]{1,63}+)++(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
 # In a text with one digit, one sign and one letter for all, which is searched at the speed of memchr:
 # digits with at most two signs between each, enough for a code, for a telephone number or an account.
 _NUMBER = re.compile(rb"0(?:-{0,2}0){3,}+")
@@ -267,7 +264,8 @@ def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
                 yield from _of_link(rest)
         text = _URL.sub(_query_of, text)
     if "." in text:
-        yield from _bare_hosts(text)
+        for host in bare_hosts(text):
+            yield from _of_link(host)
     yield from _of_numbers(text)
     if long := [words[found.start()] for found in _TOKEN_SIZE.finditer(sizes)]:
         yield from _tokens("\n".join(long))
@@ -296,7 +294,7 @@ def _of_link(rest: str) -> Iterator[Value]:
     host = _folded(authority.rpartition("@")[2].partition(":")[0]).strip(".")
     if not host:
         return
-    host = _number_of_host(host)
+    host = number_of_host(host)
     path = rest[len(authority) :].partition("?")[0].partition("#")[0].rstrip("/")
     if says_something(host.removeprefix("www.")):
         yield _value(HOST, host.removeprefix("www."), host)
@@ -309,61 +307,6 @@ def _of_link(rest: str) -> Iterator[Value]:
 def _query_of(url: re.Match[str]) -> str:
     """Return what a link says behind its path: it may name a host, a number or an address."""
     return f" {url[1].partition('?')[2].replace('&', ' ')}"
-
-
-def _number_of_host(host: str) -> str:
-    """Return the address that a host of one number stands for."""
-    if not host[:1].isdecimal() or "." in host:
-        return host
-    try:
-        return str(ipaddress.IPv4Address(int(host, 16 if host.startswith("0x") else 10)))
-    except ValueError:
-        return host
-
-
-def _bare_hosts(text: str) -> Iterator[Value]:
-    end = 0
-    for dot in _DOT.finditer(text):
-        at = dot.start()
-        if at < end:
-            continue
-        on = _HOST_ON.match(text, at)
-        if on is None:
-            continue
-        names = text[at : on.start(1)].partition(":")[0]
-        if not is_top_level(names.rpartition(".")[2]):
-            end = on.end()
-            continue
-        back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
-        if back is None:
-            continue
-        end = on.end()
-        start = at - back.end()
-        if start and text[start - 1] == "@":
-            continue
-        host = f"{back[0][::-1]}{names}"
-        yield from _of_link(host + on[1])
-
-
-def says_something(host: str) -> bool:
-    """Return whether a host is a value without a path: one that everybody names is none."""
-    if host in COMMON_HOSTS or not is_reachable(host):
-        return False
-    labels = host.split(".")
-    return not any(".".join(labels[-count:]) in WELL_KNOWN for count in (2, 3))
-
-
-def is_reachable(host: str) -> bool:
-    """Return whether a host may be one of the Internet: no mask, and no address of a private network."""
-    try:
-        return not host[:1].isdecimal() or ipaddress.IPv4Address(host).is_global
-    except ValueError:
-        return True
-
-
-def is_top_level(name: str) -> bool:
-    """Return whether a word behind a dot is likely the end of a host: a file may end in letters too."""
-    return name.lower() in TOP_LEVELS and (name.islower() or name.isupper())
 
 
 def _of_numbers(text: str) -> Iterator[Value]:

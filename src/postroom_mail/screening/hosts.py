@@ -1,0 +1,66 @@
+"""Hosts in a text, also without a scheme, and which of them say something."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
+
+_DOT = re.compile(r"\.[A-Za-z]{2}")
+_HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
+_HOST_ON = re.compile(r"(?:\.[\w-]{1,63}+)++(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
+
+
+def number_of_host(host: str) -> str:
+    """Return the address that a host of one number stands for."""
+    if not host[:1].isdecimal() or "." in host:
+        return host
+    try:
+        return str(ipaddress.IPv4Address(int(host, 16 if host.startswith("0x") else 10)))
+    except ValueError:
+        return host
+
+
+def bare_hosts(text: str) -> Iterator[str]:
+    """Yield hosts without a scheme, each with the path behind it."""
+    end = 0
+    for dot in _DOT.finditer(text):
+        at = dot.start()
+        if at < end:
+            continue
+        on = _HOST_ON.match(text, at)
+        if on is None:
+            continue
+        names = text[at : on.start(1)].partition(":")[0]
+        if not is_top_level(names.rpartition(".")[2]):
+            end = on.end()
+            continue
+        back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
+        if back is None:
+            continue
+        end = on.end()
+        start = at - back.end()
+        if start and text[start - 1] == "@":
+            continue
+        yield f"{back[0][::-1]}{names}{on[1]}"
+
+
+def says_something(host: str) -> bool:
+    """Return whether a host is a value without a path: one that everybody names is none."""
+    if host in COMMON_HOSTS or not is_reachable(host):
+        return False
+    labels = host.split(".")
+    return not any(".".join(labels[-count:]) in WELL_KNOWN for count in (2, 3))
+
+
+def is_reachable(host: str) -> bool:
+    """Return whether a host may be one of the Internet: no mask, and no address of a private network."""
+    try:
+        return not host[:1].isdecimal() or ipaddress.IPv4Address(host).is_global
+    except ValueError:
+        return True
+
+
+def is_top_level(name: str) -> bool:
+    """Return whether a word behind a dot is likely the end of a host: a file may end in letters too."""
+    return name.lower() in TOP_LEVELS and (name.islower() or name.isupper())
