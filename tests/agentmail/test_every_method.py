@@ -86,6 +86,7 @@ async def use_everything(server: Server, kind: type[Client]) -> None:
         assert drive.driven == set(methods_of(drive.client))
 
 
+@OF_THE_PACKAGE
 def test_what_is_said_to_have_no_counterpart_is_there_in_the_package() -> None:
     known = set(methods_of(AgentMail(api_key="x")))
     assert known == set(methods_of(AsyncAgentMail(api_key="x")))
