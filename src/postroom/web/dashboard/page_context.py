@@ -136,18 +136,6 @@ class PageContext(Struct, frozen=True):
         return str(Endpoint(host, resources.ports.smtp))
 
 
-def runs(operation: Callable[..., Any], to: str, said: str) -> Callable[..., Awaitable[Response]]:
-    """A page that runs an operation on what its path names, with its form as the body, and opens `to`."""
-
-    async def act(context: PageContext, **given: Any) -> Response:
-        made = await context.run(operation, **given)
-        return go(to.format(made=made, **given), said.format(made=made, **given))
-
-    body = ROUTE_OF[operation].body
-    act.__annotations__ |= {} if body is None else {"body": body}
-    return act
-
-
 def plain(answer: Any) -> Any:
     """The answer of an operation as plain values, as the interface shows it."""
     return msgspec.json.decode(msgspec.json.encode(answer))

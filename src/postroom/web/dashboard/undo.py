@@ -1,6 +1,6 @@
 """Undo for actions of one click: tried at once, and done ten seconds later unless undone."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DelayedAction
 from postroom.web import operations
 from postroom.web.call import Call, require_owned
+from postroom.web.dashboard.actions import Action, F, Text, arguments_of, fill, with_form
 from postroom.web.dashboard.delayed_operations import AT_ONCE, ROUTES, carry_out
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
@@ -39,13 +40,20 @@ async def delay(context: PageContext, operation: Any, to: str, said: str, **argu
     return await keep(context, operation, [arguments], to, said)
 
 
-def delayed(operation: Any, to: str, said: str) -> Callable[..., Awaitable[Response]]:
-    """A page that only runs an operation on what its path names, such as a deletion."""
+def delayed(
+    operation: Any,
+    to: Text[F],
+    said: Text[F],
+    form: type[F] | None = None,
+    given: Callable[[F], dict[str, Any]] | None = None,
+) -> Action:
+    """Return a page that runs an operation ten seconds later, as `actions.runs` does at once."""
 
-    async def ask(context: PageContext, **named: str) -> Response:
-        return await delay(context, operation, to, said.format(seconds=SECONDS), **named)
+    async def ask(context: PageContext, **named: Any) -> Response:
+        texts = fill(to, named), fill(said, named, seconds=SECONDS)
+        return await delay(context, operation, *texts, **arguments_of(named, given))
 
-    return ask
+    return with_form(ask, form)
 
 
 async def try_all(context: PageContext, operation: Any, asked: list[dict[str, Any]]) -> Trial:

@@ -15,6 +15,7 @@ from postroom.mailbox import usage
 from postroom.operations import operator
 from postroom.operations.operator import AccountChange
 from postroom.web.call import Tx
+from postroom.web.dashboard.actions import decides
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.settings.rules import read_number
@@ -95,9 +96,13 @@ async def change_account(context: PageContext, account_id: str, body: PlanForm) 
     return go(PATH, "Saved.")
 
 
-async def delete_account(context: PageContext, account_id: str, body: DeletionForm) -> Response:
-    name = await context.decide(operator.delete_account, account_id, body.typed)
-    return go(PATH, f"{name} is deleted. Its email is removed within minutes.")
+delete_account = decides(
+    operator.delete_account,
+    PATH,
+    "{made} is deleted. Its email is removed within minutes.",
+    DeletionForm,
+    lambda form: form.typed,
+)
 
 
 async def open_account(context: PageContext, account_id: str) -> Response:
@@ -113,6 +118,6 @@ async def pause(context: PageContext, account_id: str) -> Response:
     return go(PATH, "Paused. This account sends no email until you resume it.")
 
 
-async def resume(context: PageContext, account_id: str) -> Response:
-    await context.decide(operator.resume_account, account_id)
-    return go(PATH, "Resumed. Emails that are not held for another reason are sent now.")
+resume = decides(
+    operator.resume_account, PATH, "Resumed. Emails that are not held for another reason are sent now."
+)

@@ -8,8 +8,9 @@ from starlette.responses import Response
 
 from postroom.events.feedback import TYPES
 from postroom.operations import feedback
+from postroom.web.dashboard.actions import decides
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext
 
 PATH = "/app/operator/feedback"
 SHOWN = 200
@@ -34,6 +35,4 @@ async def export(context: PageContext) -> Response:
     return sheets.to_file("feedback.csv", head, map(columns, found))
 
 
-async def remove(context: PageContext, feedback_id: str) -> Response:
-    await context.decide(feedback.remove_feedback, feedback_id)
-    return go(PATH, "Removed.")
+remove = decides(feedback.remove_feedback, PATH, "Removed.")

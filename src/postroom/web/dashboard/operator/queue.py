@@ -17,6 +17,7 @@ from postroom.queue import statistics
 from postroom.queue.providers import counts
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
+from postroom.web.dashboard.actions import decides
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
@@ -69,14 +70,7 @@ async def export_queue(context: PageContext) -> Response:
     return sheets.to_file("queue.csv", ("domain", "waiting", "due", "oldestAt", "lastReply"), rows)
 
 
-async def try_again(context: PageContext, body: LaneForm) -> Response:
-    count = await context.decide(operator.retry_lane, body.lane)
-    return go(PATH, f"{count} are being retried.")
-
-
-async def try_some_again(context: PageContext, body: TickedForm) -> Response:
-    count = await context.decide(operator.retry_deliveries, ticked(body))
-    return go(behind(body), f"{count} of the selected are being retried.")
+try_again = decides(operator.retry_lane, PATH, "{made} are being retried.", LaneForm, lambda form: form.lane)
 
 
 async def cancel_some(context: PageContext, body: TickedForm) -> Response:
@@ -90,8 +84,13 @@ def ticked(body: TickedForm) -> list[str]:
     return list(dict.fromkeys(body.ids))[: statistics.LISTED]
 
 
-def behind(body: TickedForm) -> str:
-    return link("/app/operator/behind", lane=body.lane)
+def behind(form: TickedForm) -> str:
+    return link("/app/operator/behind", lane=form.lane)
+
+
+try_some_again = decides(
+    operator.retry_deliveries, behind, "{made} of the selected are being retried.", TickedForm, ticked
+)
 
 
 async def cancel_lane(context: PageContext, body: LaneForm) -> Response:

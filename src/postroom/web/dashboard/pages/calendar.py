@@ -167,10 +167,13 @@ async def move(context: PageContext, event_id: str, body: MoveForm) -> Response:
     return go(own_path(body.back), "Moved. Attendees are told once nothing holds the email.")
 
 
-async def cancel(context: PageContext, event_id: str, body: CancelForm) -> Response:
-    said = f"Cancelling the event in {undo.SECONDS} seconds."
-    given = {"event_id": event_id, "recurrence_id": body.recurrence_id}
-    return await undo.delay(context, cancel_event, own_path(body.back), said, **given)
+cancel = undo.delayed(
+    cancel_event,
+    lambda form: own_path(form.back),
+    "Cancelling the event in {seconds} seconds.",
+    CancelForm,
+    lambda form: {"recurrence_id": form.recurrence_id},
+)
 
 
 async def mark_seen(context: PageContext, body: SeenForm) -> Response:

@@ -1,5 +1,8 @@
 """Contacts: who exchanged email with the inboxes, and what is known of one address."""
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -18,6 +21,7 @@ from postroom.operations.policies import NewRule
 from postroom.operations.suppressions import NewSuppression
 from postroom.web.api.contacts import export_contact
 from postroom.web.call import Tx
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display import note_lines
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
@@ -122,26 +126,43 @@ def is_from(document: Document, address: str) -> bool:
     return any(normalize(each.address) == address for each in parse_list(document.from_addr)[:1])
 
 
-async def block(context: PageContext, body: AddressForm) -> Response:
-    rule = NewRule(type="block", value=body.address, direction="inbound")
-    await context.run(policies.add_policy_rule, query=ScopeFilter(), body=rule)
-    return to_contact(body, f"Email from {body.address} is blocked from now on.")
+def page_of(form: AddressForm) -> str:
+    return link(PATH, address=form.address)
 
 
-async def allow(context: PageContext, body: AddressForm) -> Response:
-    rule = NewRule(type="allow", value=body.address, direction="inbound")
-    await context.run(policies.add_policy_rule, query=ScopeFilter(), body=rule)
-    return to_contact(body, f"Email from {body.address} is allowed where the policy is an allow list.")
+def rule_of(kind: Literal["allow", "block"]) -> Callable[[AddressForm], dict[str, Any]]:
+    """Return what makes a rule for the address of the form, in all of the person's scope."""
+    return lambda form: {"query": ScopeFilter(), "body": NewRule(kind, form.address, "inbound")}
 
 
-async def suppress(context: PageContext, body: AddressForm) -> Response:
-    await context.run(suppressions.add_suppression, body=NewSuppression(body.address))
-    return to_contact(body, f"No email is sent to {body.address}.")
-
-
-async def unsuppress(context: PageContext, body: AddressForm) -> Response:
-    await context.run(suppressions.delete_suppression, address=body.address)
-    return to_contact(body, f"Emails to {body.address} are sent again.")
+block = runs(
+    policies.add_policy_rule,
+    page_of,
+    "Email from {body.address} is blocked from now on.",
+    AddressForm,
+    rule_of("block"),
+)
+allow = runs(
+    policies.add_policy_rule,
+    page_of,
+    "Email from {body.address} is allowed where the policy is an allow list.",
+    AddressForm,
+    rule_of("allow"),
+)
+suppress = runs(
+    suppressions.add_suppression,
+    page_of,
+    "No email is sent to {body.address}.",
+    AddressForm,
+    lambda form: {"body": NewSuppression(form.address)},
+)
+unsuppress = runs(
+    suppressions.delete_suppression,
+    page_of,
+    "Emails to {body.address} are sent again.",
+    AddressForm,
+    lambda form: {"address": form.address},
+)
 
 
 async def export(context: PageContext, query: AddressQuery) -> Response:
@@ -163,15 +184,5 @@ async def show_job(context: PageContext, job_id: str) -> Response:
     return await context.show("job.html", "contacts", title="Erasure", job=job)
 
 
-async def confirm(context: PageContext, job_id: str) -> Response:
-    await context.run(jobs.confirm_job, job_id=job_id)
-    return go(f"/app/jobs/{job_id}", "Confirmed. The erasure has begun.")
-
-
-async def cancel(context: PageContext, job_id: str) -> Response:
-    await context.run(jobs.cancel_job, job_id=job_id)
-    return go(f"/app/jobs/{job_id}", "Cancelled. Nothing was erased.")
-
-
-def to_contact(body: AddressForm, said: str) -> Response:
-    return go(link(PATH, address=body.address), said)
+confirm = runs(jobs.confirm_job, "/app/jobs/{job_id}", "Confirmed. The erasure has begun.")
+cancel = runs(jobs.cancel_job, "/app/jobs/{job_id}", "Cancelled. Nothing was erased.")

@@ -23,6 +23,7 @@ from postroom.processes import pools
 from postroom.web.api import drafts as api
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.page_context import INBOXES_SHOWN, PageContext, go, plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
@@ -67,10 +68,13 @@ def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
 cancel_scheduled = undo.delayed(messages.cancel_message, PATH, "Cancelling in {seconds} seconds.")
 
 
-async def reschedule(context: PageContext, message_id: str, body: NewMoment) -> Response:
-    moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
-    await context.run(messages.change_message, message_id=message_id, body=moment)
-    return go(PATH, "Rescheduled.")
+reschedule = runs(
+    messages.change_message,
+    PATH,
+    "Rescheduled.",
+    NewMoment,
+    lambda form: {"body": MessageChange(form.send_at_utc or f"{form.send_at}:00Z")},
+)
 
 
 # --- one draft
@@ -220,9 +224,13 @@ def told_of(sent: SendReceipt) -> Response:
     return go(PATH, "Sending in 10 seconds.", undo=f"/app/messages/{sent.id}/undo")
 
 
-async def delete_draft(context: PageContext, draft_id: str, body: SeenDraft) -> Response:
-    said = f"Deleting the draft in {undo.SECONDS} seconds."
-    return await undo.delay(context, drafts.delete_draft, PATH, said, draft_id=draft_id, version=body.version)
+delete_draft = undo.delayed(
+    drafts.delete_draft,
+    PATH,
+    "Deleting the draft in {seconds} seconds.",
+    SeenDraft,
+    lambda form: {"version": form.version},
+)
 
 
 async def remove_file(context: PageContext, draft_id: str, body: FileForm) -> Response:

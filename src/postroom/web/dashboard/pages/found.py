@@ -146,11 +146,13 @@ async def save_search(context: PageContext, body: SavingForm) -> Response:
     return go(link("/app/search", q=body.q, **place), f"Saved as {body.name.strip()}.")
 
 
-async def remove_search(context: PageContext, body: RemovalForm) -> Response:
-    said = f"Deleting the saved search {body.name} in {undo.SECONDS} seconds."
-    return await undo.delay(
-        context, delayed_operations.remove_search, own_path(body.back), said, name=body.name
-    )
+remove_search = undo.delayed(
+    delayed_operations.remove_search,
+    lambda form: own_path(form.back),
+    "Deleting the saved search {body.name} in {seconds} seconds.",
+    RemovalForm,
+    lambda form: {"name": form.name},
+)
 
 
 def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:

@@ -1,5 +1,8 @@
 """Actions on a message: retry, cancel, block; and the message in its sender's design."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
@@ -19,6 +22,7 @@ from postroom.web.api.messages import DownloadQuery
 from postroom.web.api.receipts import get_receipt
 from postroom.web.api.send import accept_order
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import Action
 from postroom.web.dashboard.display import mail_html
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
@@ -40,9 +44,20 @@ class PictureQuery(Struct, frozen=True):
     pictures: bool = False
 
 
-async def retry(context: PageContext, message_id: str) -> Response:
-    await context.run(message_operations.retry_message, message_id=message_id)
-    return await back_to(context, message_id, "Retrying.")
+def acts(operation: Callable[..., Any], said: str) -> Action:
+    """Return a page that runs an operation on a message and shows it again, in the list it came from."""
+
+    async def act(context: PageContext, message_id: str) -> Response:
+        await context.run(operation, message_id=message_id)
+        return await back_to(context, message_id, said)
+
+    return act
+
+
+retry = acts(message_operations.retry_message, "Retrying.")
+release = acts(message_operations.release_message, "Released, as if it had just arrived.")
+mark_junk = acts(junk.mark_junk, "Moved to Junk. The filter learns from it.")
+mark_not_junk = acts(junk.mark_not_junk, "Not junk: it arrived as if it were new.")
 
 
 async def cancel(context: PageContext, message_id: str) -> Response:
@@ -75,21 +90,6 @@ async def block_sender(context: PageContext, message_id: str) -> Response:
     rule = policies.NewRule(type="block", value=value, direction="inbound")
     await context.run(policies.add_policy_rule, query=ScopeFilter(inbox_id=message.inbox_id), body=rule)
     return await back_to(context, message_id, f"Mail from {value} to this inbox is blocked from now on.")
-
-
-async def mark_junk(context: PageContext, message_id: str) -> Response:
-    await context.run(junk.mark_junk, message_id=message_id)
-    return await back_to(context, message_id, "Moved to Junk. The filter learns from it.")
-
-
-async def mark_not_junk(context: PageContext, message_id: str) -> Response:
-    await context.run(junk.mark_not_junk, message_id=message_id)
-    return await back_to(context, message_id, "Not junk: it arrived as if it were new.")
-
-
-async def release(context: PageContext, message_id: str) -> Response:
-    await context.run(message_operations.release_message, message_id=message_id)
-    return await back_to(context, message_id, "Released, as if it had just arrived.")
 
 
 delete = undo.delayed(

@@ -16,7 +16,8 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.operations.inboxes import create_inbox as create_new_inbox
 from postroom.operations.keys import NewKey, create_inbox_key
 from postroom.web.call import Tx
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.actions import runs
+from postroom.web.dashboard.page_context import PageContext, go
 
 AGENT_KEY = "agent"
 

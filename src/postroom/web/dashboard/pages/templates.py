@@ -11,6 +11,7 @@ from postroom.operations.drafts import NewDraft
 from postroom.operations.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api import drafts
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.dashboard.paging import OffsetQuery
@@ -59,10 +60,13 @@ async def show_templates(context: PageContext, query: TemplatesQuery) -> Respons
     )
 
 
-async def create_template(context: PageContext, body: TemplateForm) -> Response:
-    made = NewTemplate(body.inbox_id, body.name, body.body, body.subject or None)
-    created = await context.run(templates.create_template, body=made)
-    return go(f"{PATH}/{created.id}", "The template is created.")
+create_template = runs(
+    templates.create_template,
+    f"{PATH}/{{made.id}}",
+    "The template is created.",
+    TemplateForm,
+    lambda form: {"body": NewTemplate(form.inbox_id, form.name, form.body, form.subject or None)},
+)
 
 
 async def show_template(context: PageContext, template_id: str) -> Response:

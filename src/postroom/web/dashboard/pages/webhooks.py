@@ -23,9 +23,10 @@ from postroom.queue.deliveries import Delivery
 from postroom.web.api import webhooks as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
-from postroom.web.dashboard.page_context import PageContext, go, plain, runs
+from postroom.web.dashboard.page_context import PageContext, go, plain
 
 PATH = "/app/webhooks"
 SHOWN = 50
@@ -181,6 +182,10 @@ class ListedWebhookForm(Struct, rename="camel", frozen=True):
 class SwitchForm(Struct, frozen=True):
     action: Literal["enable", "disable"]
 
+    @property
+    def is_on(self) -> bool:
+        return self.action == "enable"
+
 
 async def add_listed(context: PageContext, body: ListedWebhookForm) -> Response:
     wanted = NewListedWebhook(
@@ -206,12 +211,13 @@ def read_headers(text: str) -> dict[str, str]:
     return found
 
 
-async def switch_listed(context: PageContext, webhook_id: str, body: SwitchForm) -> Response:
-    is_on = body.action == "enable"
-    await context.run(
-        webhook_list.change_webhook, webhook_id=webhook_id, body=ListedWebhookChange(enabled=is_on)
-    )
-    return go(PATH, "Enabled." if is_on else "Disabled. The endpoint receives no more events.")
+switch_listed = runs(
+    webhook_list.change_webhook,
+    PATH,
+    lambda form: "Enabled." if form.is_on else "Disabled. The endpoint receives no more events.",
+    SwitchForm,
+    lambda form: {"body": ListedWebhookChange(enabled=form.is_on)},
+)
 
 
 async def test_listed(context: PageContext, webhook_id: str) -> Response:

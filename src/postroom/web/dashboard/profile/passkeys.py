@@ -7,6 +7,7 @@ from starlette.responses import Response
 from postroom.operations.people import passkeys as verbs
 from postroom.processes import pools
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import decides
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.page_context import PageContext, go
 
@@ -48,11 +49,7 @@ async def add(context: PageContext, body: NewPasskeyForm) -> Response:
     return go(PATH, f"You can now sign in with the passkey “{added.name}”.")
 
 
-async def rename(context: PageContext, passkey_id: str, body: PasskeyNameForm) -> Response:
-    await context.decide(verbs.rename_passkey, passkey_id, body.name)
-    return go(PATH, "Saved.")
-
-
+rename = decides(verbs.rename_passkey, PATH, "Saved.", PasskeyNameForm, lambda form: form.name)
 remove = undo.delayed(
     verbs.remove_passkey,
     PATH,

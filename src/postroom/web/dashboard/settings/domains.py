@@ -11,13 +11,16 @@ from postroom.operations.domain_reports import ReportQuery, get_domain_reports
 from postroom.web import client_configuration
 from postroom.web.api import domains as api
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.dashboard.settings.pods import OutboundForm
 
 PATH = "/app/settings/domains"
+STARTED = "Warm-up started. The daily limit grows."
+ENDED = "Warm-up ended. Waiting emails are sent now."
 
 
 class WarmUpForm(Struct, frozen=True):
@@ -48,23 +51,20 @@ async def show(
 add_domain = runs(domains.create_domain, PATH, "{body.domain} is added. Set its records, then check them.")
 
 
-async def set_outbound(context: PageContext, domain_id: str, body: OutboundForm) -> Response:
-    change = domains.DomainChange(body.outbound.strip() or None)
-    await context.run(domains.change_domain, domain_id=domain_id, body=change)
-    return go(PATH, "Saved. This domain now sends through this relay.")
-
-
-async def set_warm_up(context: PageContext, domain_id: str, body: WarmUpForm) -> Response:
-    change = domains.DomainChange(warm_up=body.on == "yes")
-    await context.run(domains.change_domain, domain_id=domain_id, body=change)
-    told = (
-        "Warm-up started. The daily limit grows."
-        if change.warm_up
-        else "Warm-up ended. Waiting emails are sent now."
-    )
-    return go(PATH, told)
-
-
+set_outbound = runs(
+    domains.change_domain,
+    PATH,
+    "Saved. This domain now sends through this relay.",
+    OutboundForm,
+    lambda form: {"body": domains.DomainChange(form.outbound.strip() or None)},
+)
+set_warm_up = runs(
+    domains.change_domain,
+    PATH,
+    lambda form: STARTED if form.on == "yes" else ENDED,
+    WarmUpForm,
+    lambda form: {"body": domains.DomainChange(warm_up=form.on == "yes")},
+)
 delete_domain = undo.delayed(domains.delete_domain, PATH, "Deleting the domain in {seconds} seconds.")
 
 

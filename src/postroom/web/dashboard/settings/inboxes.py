@@ -1,5 +1,7 @@
 """Inboxes: created, named, limited and deleted; each with usage, rules, keys and its own webhook."""
 
+from typing import Any
+
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
@@ -15,8 +17,9 @@ from postroom.operations import inboxes as operations
 from postroom.processes import pools
 from postroom.web import client_configuration
 from postroom.web.api import webhooks as api_webhooks
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display.plots import draw_qr_code
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.teamwork import LegalHoldForm
 from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
@@ -28,6 +31,7 @@ from postroom.web.dashboard.settings.rules import (
 )
 
 PATH = "/app/inboxes"
+INBOX = f"{PATH}/{{inbox_id}}"
 
 
 class InboxSettingsForm(Struct, rename="camel", frozen=True):
@@ -108,35 +112,36 @@ def draw_code(address: str, config: Config) -> str:
     return draw_qr_code(list(code.matrix_iter(border=4)))
 
 
-async def change_inbox(context: PageContext, inbox_id: str, body: InboxSettingsForm) -> Response:
-    budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
+def settings_of(form: InboxSettingsForm) -> dict[str, Any]:
+    budget = read_budget(form.per_minute, form.per_day, form.cold_per_day)
     change = operations.InboxChange(
-        display_name=body.display_name or None,
-        retention_days=read_days(body.retention_days),
+        display_name=form.display_name or None,
+        retention_days=read_days(form.retention_days),
         limits=None if budget == Budget() else budget,
-        canary=body.canary,
+        canary=form.canary,
     )
-    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    return go(f"{PATH}/{inbox_id}", "Saved.")
+    return {"body": change}
 
 
-set_rules = saves_rules(operations.change_inbox, operations.InboxChange, f"{PATH}/{{inbox_id}}")
-
-
-async def add_alias(context: PageContext, inbox_id: str, body: addresses.NewAlias) -> Response:
-    made = await context.run(addresses.create_alias, inbox_id=inbox_id, body=body)
-    return go(f"{PATH}/{inbox_id}#addresses", f"Added {made.address}.")
-
-
-async def delete_alias(context: PageContext, inbox_id: str, body: addresses.NewAlias) -> Response:
-    await context.run(addresses.delete_alias, inbox_id=inbox_id, address=body.address)
-    return go(f"{PATH}/{inbox_id}#addresses", f"Deleted {body.address}.")
-
-
-async def set_addresses(context: PageContext, inbox_id: str, body: AddressesForm) -> Response:
-    change = operations.InboxChange(catch_all=body.catch_all, subdomains=body.subdomains)
-    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    return go(f"{PATH}/{inbox_id}#addresses", "Saved.")
+change_inbox = runs(operations.change_inbox, INBOX, "Saved.", InboxSettingsForm, settings_of)
+set_rules = saves_rules(operations.change_inbox, operations.InboxChange, INBOX)
+add_alias = runs(addresses.create_alias, f"{INBOX}#addresses", "Added {made.address}.")
+delete_alias = runs(
+    addresses.delete_alias,
+    f"{INBOX}#addresses",
+    "Deleted {body.address}.",
+    addresses.NewAlias,
+    lambda form: {"address": form.address},
+)
+set_addresses = runs(
+    operations.change_inbox,
+    f"{INBOX}#addresses",
+    "Saved.",
+    AddressesForm,
+    lambda form: {
+        "body": operations.InboxChange(catch_all=form.catch_all, subdomains=form.subdomains),
+    },
+)
 
 
 async def set_webhook(context: PageContext, inbox_id: str, body: InboxWebhookForm) -> Response:
@@ -167,11 +172,13 @@ async def resume(context: PageContext, inbox_id: str) -> Response:
     return go(f"{PATH}/{inbox_id}", "Resumed. Email that nothing else holds is sent now.")
 
 
-async def hold(context: PageContext, inbox_id: str, body: LegalHoldForm) -> Response:
-    change = operations.InboxChange(legal_hold=body.is_held)
-    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    said = "Held. Nothing in this inbox is deleted." if body.is_held else "The legal hold is lifted."
-    return go(f"{PATH}/{inbox_id}", said)
+hold = runs(
+    operations.change_inbox,
+    INBOX,
+    lambda form: "Held. Nothing in this inbox is deleted." if form.is_held else "The legal hold is lifted.",
+    LegalHoldForm,
+    lambda form: {"body": operations.InboxChange(legal_hold=form.is_held)},
+)
 
 
 async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Response:

@@ -12,6 +12,7 @@ from postroom.mailbox.rules import NEEDS, RuleAction
 from postroom.operations import rules
 from postroom.operations.rules import MailRuleChange, NewMailRule, RulesQuery, RuleTrial
 from postroom.web.api import rules as trials
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
 
@@ -116,17 +117,24 @@ def read_action(form: MailRuleForm) -> RuleAction:
     return RuleAction(form.action, **given)  # type: ignore[arg-type]
 
 
-async def move(context: PageContext, rule_id: str, body: RuleMove) -> Response:
-    change = MailRuleChange(position=max(0, body.position))
-    await context.run(rules.change_rule, rule_id=rule_id, body=change)
-    return go(link(PATH, inboxId=body.inbox_id))
+def list_of(form: RulePlace) -> str:
+    return link(PATH, inboxId=form.inbox_id)
 
 
-async def switch(context: PageContext, rule_id: str, body: RuleSwitch) -> Response:
-    await context.run(rules.change_rule, rule_id=rule_id, body=MailRuleChange(enabled=body.enabled))
-    return go(link(PATH, inboxId=body.inbox_id), "The rule is on." if body.enabled else "The rule is off.")
-
-
-async def remove(context: PageContext, rule_id: str, body: RulePlace) -> Response:
-    await context.run(rules.delete_rule, rule_id=rule_id)
-    return go(link(PATH, inboxId=body.inbox_id), "The rule is deleted. What it did stays.")
+move = runs(
+    rules.change_rule,
+    list_of,
+    "",
+    RuleMove,
+    lambda form: {"body": MailRuleChange(position=max(0, form.position))},
+)
+switch = runs(
+    rules.change_rule,
+    list_of,
+    lambda form: "The rule is on." if form.enabled else "The rule is off.",
+    RuleSwitch,
+    lambda form: {"body": MailRuleChange(enabled=form.enabled)},
+)
+remove = runs(
+    rules.delete_rule, list_of, "The rule is deleted. What it did stays.", RulePlace, lambda form: {}
+)

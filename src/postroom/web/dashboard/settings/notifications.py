@@ -73,11 +73,13 @@ async def add_target(context: PageContext, body: TargetForm) -> Response:
     return go(PATH, f"{body.target.strip()} is notified from now on.")
 
 
-async def remove_target(context: PageContext, body: RemovedTarget) -> Response:
-    said = f"Removing {body.target} in {undo.SECONDS} seconds."
-    return await undo.delay(
-        context, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
-    )
+remove_target = undo.delayed(
+    delayed_operations.remove_target,
+    PATH,
+    "Removing {body.target} in {seconds} seconds.",
+    RemovedTarget,
+    lambda form: {"kind": form.kind, "target": form.target},
+)
 
 
 async def list_kept(context: PageContext) -> list[TargetBody]:

@@ -6,10 +6,13 @@ from starlette.responses import Response
 from postroom import fields
 from postroom.operations import keys, pods
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.actions import runs
+from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.keys import PATH
 from postroom.web.dashboard.settings.rules import CHOICES, saves_rules
+
+POD = f"{PATH}/pods/{{pod_id}}"
 
 
 class OutboundForm(Struct, frozen=True):
@@ -43,19 +46,19 @@ async def show_pod(context: PageContext, pod_id: str) -> Response:
     )
 
 
-async def rename_pod(context: PageContext, pod_id: str, body: PodNameForm) -> Response:
-    await context.run(pods.change_pod, pod_id=pod_id, body=pods.PodChange(name=body.name or None))
-    return go(f"{PATH}/pods/{pod_id}", "The pod is renamed.")
-
-
-async def set_outbound(context: PageContext, pod_id: str, body: OutboundForm) -> Response:
-    await context.run(
-        pods.change_pod, pod_id=pod_id, body=pods.PodChange(outbound=body.outbound.strip() or None)
-    )
-    return go(f"{PATH}/pods/{pod_id}", "Email of this pod is sent that way from now on.")
-
-
-set_rules = saves_rules(pods.change_pod, pods.PodChange, f"{PATH}/pods/{{pod_id}}")
-
-
+rename_pod = runs(
+    pods.change_pod,
+    POD,
+    "The pod is renamed.",
+    PodNameForm,
+    lambda form: {"body": pods.PodChange(name=form.name or None)},
+)
+set_outbound = runs(
+    pods.change_pod,
+    POD,
+    "Email of this pod is sent that way from now on.",
+    OutboundForm,
+    lambda form: {"body": pods.PodChange(outbound=form.outbound.strip() or None)},
+)
+set_rules = saves_rules(pods.change_pod, pods.PodChange, POD)
 delete_pod = undo.delayed(pods.delete_pod, f"{PATH}/pods", "The pod is deleted in {seconds} seconds.")

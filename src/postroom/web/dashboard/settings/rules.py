@@ -1,6 +1,6 @@
 """When a send needs approval, and who may write to an inbox or be written to."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -15,8 +15,9 @@ from postroom.errors import BadRequest
 from postroom.limits import APPROVAL_HOURS
 from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import Action, runs
 from postroom.web.dashboard.display.rendering import link
-from postroom.web.dashboard.page_context import PageContext, go, plain
+from postroom.web.dashboard.page_context import PageContext, plain
 from postroom_mail.writing.disclosure import languages
 
 PATH = "/app/settings"
@@ -118,25 +119,28 @@ async def show_rules(context: PageContext) -> Response:
     )
 
 
-def saves_rules(
-    operation: Callable[..., Any], change: Callable[..., Struct], to: str
-) -> Callable[..., Awaitable[Response]]:
-    """A page that saves the approval rules of what its path names."""
+def saves_rules(operation: Callable[..., Any], change: Callable[..., Struct], to: str) -> Action:
+    """Return a page that saves the approval rules of what its path names."""
 
-    async def save(context: PageContext, body: ApprovalForm, **named: str) -> Response:
-        await context.run(operation, body=change(approval=read_approval(body), **read_others(body)), **named)
-        return go(to.format(**named), "Saved.")
+    def rules_of(form: ApprovalForm) -> dict[str, Any]:
+        return {"body": change(approval=read_approval(form), **read_others(form))}
 
-    return save
+    return runs(operation, to, "Saved.", ApprovalForm, rules_of)
 
 
 set_rules = saves_rules(pods.change_account, pods.AccountChange, PATH)
+set_retention = runs(
+    pods.change_account,
+    PATH,
+    lambda form: f"Emails are kept {days_in_words(form)}.",
+    RetentionForm,
+    lambda form: {"body": pods.AccountChange(retention_days=read_days(form.retention_days))},
+)
 
 
-async def set_retention(context: PageContext, body: RetentionForm) -> Response:
-    days = read_days(body.retention_days)
-    await context.run(pods.change_account, body=pods.AccountChange(retention_days=days))
-    return go(PATH, "Emails are kept forever." if days is None else f"Emails are kept for {days} days.")
+def days_in_words(form: RetentionForm) -> str:
+    days = read_days(form.retention_days)
+    return "forever" if days is None else f"for {days} days"
 
 
 def read_days(value: str) -> int | None:
@@ -149,13 +153,13 @@ def read_days(value: str) -> int | None:
     return days
 
 
-def boundary(query: PolicyQuery) -> fields.ScopeFilter:
+def scope_filter_of(query: PolicyQuery) -> fields.ScopeFilter:
     return fields.ScopeFilter(query.inbox_id or None, query.pod_id or None)
 
 
 async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
     """The chosen level, and the policies of the levels above it."""
-    found = await context.ask(policies.get_policy, query=boundary(query))
+    found = await context.ask(policies.get_policy, query=scope_filter_of(query))
     asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
     stopped = (await context.ask(policies.list_policy_audit, query=asked))["data"]
     return await context.show(
@@ -185,24 +189,34 @@ async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[s
     ]
 
 
-async def set_mode(context: PageContext, body: ModeForm) -> Response:
-    mode = policies.ModeChange(body.mode, body.direction)
-    await context.run(policies.put_policy_mode, query=boundary(body), body=mode)
-    return go(page_of(body), "Saved.")
+def page_of(form: PolicyQuery) -> str:
+    return link(f"{PATH}/policy", inboxId=form.inbox_id, podId=form.pod_id)
 
 
-async def add_rule(context: PageContext, body: RuleForm) -> Response:
-    rule = policies.NewRule(body.type, body.value, body.direction)
-    await context.run(policies.add_policy_rule, query=boundary(body), body=rule)
-    return go(page_of(body), "Rule added.")
-
-
-async def remove_rule(context: PageContext, rule_id: str, body: PolicyQuery) -> Response:
-    said = f"Removing the rule in {undo.SECONDS} seconds."
-    return await undo.delay(
-        context, policies.delete_policy_rule, page_of(body), said, rule_id=rule_id, query=boundary(body)
-    )
-
-
-def page_of(body: PolicyQuery) -> str:
-    return link(f"{PATH}/policy", inboxId=body.inbox_id, podId=body.pod_id)
+set_mode = runs(
+    policies.put_policy_mode,
+    page_of,
+    "Saved.",
+    ModeForm,
+    lambda form: {
+        "query": scope_filter_of(form),
+        "body": policies.ModeChange(form.mode, form.direction),
+    },
+)
+add_rule = runs(
+    policies.add_policy_rule,
+    page_of,
+    "Rule added.",
+    RuleForm,
+    lambda form: {
+        "query": scope_filter_of(form),
+        "body": policies.NewRule(form.type, form.value, form.direction),
+    },
+)
+remove_rule = undo.delayed(
+    policies.delete_policy_rule,
+    page_of,
+    "Removing the rule in {seconds} seconds.",
+    PolicyQuery,
+    lambda form: {"query": scope_filter_of(form)},
+)

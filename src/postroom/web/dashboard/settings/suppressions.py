@@ -10,8 +10,9 @@ from postroom.operations import suppressions as operations
 from postroom.operations.sending.files import SentFile
 from postroom.queue import suppressions
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.paging import OffsetQuery
 
 PATH = "/app/settings/suppressions"
@@ -42,9 +43,13 @@ async def show_suppressions(context: PageContext, query: OffsetQuery) -> Respons
 suppress = runs(operations.add_suppression, PATH, "Suppressed. No email is sent to {body.address}.")
 
 
-async def unsuppress(context: PageContext, body: operations.NewSuppression) -> Response:
-    said = f"{body.address} is removed from the list in {undo.SECONDS} seconds."
-    return await undo.delay(context, operations.delete_suppression, PATH, said, address=body.address)
+unsuppress = undo.delayed(
+    operations.delete_suppression,
+    PATH,
+    "{body.address} is removed from the list in {seconds} seconds.",
+    operations.NewSuppression,
+    lambda form: {"address": form.address},
+)
 
 
 async def send_again(context: PageContext, body: AgainForm) -> Response:

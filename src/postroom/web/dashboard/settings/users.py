@@ -12,7 +12,8 @@ from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.page_context import PageContext, go, runs
+from postroom.web.dashboard.actions import decides, runs
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.paging import OffsetQuery
 
 PATH = "/app/settings/people"
@@ -70,12 +71,18 @@ def read_beside(tx: Tx, context: PageContext) -> tuple[list[ServerLetter], list[
     return shown, pods.list_within(tx, Scope(account_id), PODS_SHOWN, 0)[0]
 
 
-async def invite(context: PageContext, body: InvitationForm) -> Response:
-    new = users.NewUser(body.email, read_role(body.role), body.pod_ids, body.name)
-    await context.run(users.create_user, body=new)
-    return go(PATH, f"{body.email} is invited.")
+def read_role(word: str) -> users.Role:
+    nouns.require_role(word)
+    return word  # type: ignore[return-value]
 
 
+invite = runs(
+    users.create_user,
+    PATH,
+    "{body.email} is invited.",
+    InvitationForm,
+    lambda form: {"body": users.NewUser(form.email, read_role(form.role), form.pod_ids, form.name)},
+)
 invite_again = runs(users.invite_user, PATH, "Invitation sent. The earlier link no longer works.")
 
 
@@ -92,22 +99,18 @@ async def show_user(context: PageContext, user_id: str) -> Response:
     )
 
 
-async def change(context: PageContext, user_id: str, body: UserForm) -> Response:
-    change = users.UserChange(read_role(body.role), body.pod_ids, body.name)
-    await context.run(users.change_user, user_id=user_id, body=change)
-    return go(f"{PATH}/{user_id}", "Saved.")
-
-
+change = runs(
+    users.change_user,
+    f"{PATH}/{{user_id}}",
+    "Saved.",
+    UserForm,
+    lambda form: {"body": users.UserChange(read_role(form.role), form.pod_ids, form.name)},
+)
 remove = undo.delayed(
     users.delete_user,
     PATH,
     "Removing the person in {seconds} seconds, with the API keys and apps they allowed.",
 )
-
-
-def read_role(word: str) -> users.Role:
-    nouns.require_role(word)
-    return word  # type: ignore[return-value]
 
 
 async def choose_pod(context: PageContext, body: PodChoiceForm) -> Response:
@@ -122,9 +125,7 @@ async def list_sessions(context: PageContext) -> Response:
     return await context.show("people.html", "settings", title="Sessions", sessions=found)
 
 
-async def end_others(context: PageContext) -> Response:
-    ended = await context.decide(sign_in.end_other_sessions)
-    return go("/app/sessions", f"Signed out of {ended} other sessions.")
+end_others = decides(sign_in.end_other_sessions, "/app/sessions", "Signed out of {made} other sessions.")
 
 
 end_session = undo.delayed(sign_in.end_session, "/app/sessions", "Ending the session in {seconds} seconds.")
