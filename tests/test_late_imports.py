@@ -9,7 +9,7 @@ LATE = {"webauthn", "joserfc", "cbor2", "asn1crypto", "OpenSSL"}
 NEVER = {"cryptography", "prometheus_client", "mcp", "opentelemetry", "pydantic"}
 # Each is loaded with the first file of its kind.
 READERS = {
-    "postroom_mail.files.letter",
+    "postroom_mail.files.attached_email",
     "postroom_mail.files.office",
     "postroom_mail.files.old_office.outlook",
     "postroom_mail.files.pdf.pages",

@@ -42,7 +42,7 @@ def main(folders: list[str]) -> None:
     print(f"learned {junk} junk and {len(examples) - junk} wanted emails: {TARGET.stat().st_size} bytes")
 
 
-class Letter(Struct, frozen=True):
+class LabelledEmail(Struct, frozen=True):
     """An email of a collection, and its features."""
 
     raw: bytes
@@ -50,33 +50,33 @@ class Letter(Struct, frozen=True):
     is_junk: bool
 
 
-def read_folders(folders: Sequence[str]) -> Iterator[tuple[Letter, bool]]:
+def read_folders(folders: Sequence[str]) -> Iterator[tuple[LabelledEmail, bool]]:
     """Yield each file, and whether it belongs to the half that is learned."""
     for number, folder in enumerate(folders):
         for path in sorted(each for each in Path(folder).rglob("*") if each.is_file()):
             is_learned = hashlib.sha256(path.name.encode()).digest()[0] % 2 == 0
-            yield to_letter(path.read_bytes(), is_junk=number % 2 == 1), is_learned
+            yield to_labelled(path.read_bytes(), is_junk=number % 2 == 1), is_learned
 
 
-def to_letter(raw: bytes, is_junk: bool) -> Letter:
+def to_labelled(raw: bytes, is_junk: bool) -> LabelledEmail:
     mail = parse_mail(raw)
-    return Letter(raw, features.read_features(raw, mail, read_page(mail.body_html)), is_junk)
+    return LabelledEmail(raw, features.read_features(raw, mail, read_page(mail.body_html)), is_junk)
 
 
-def learn_start(examples: list[Letter]) -> StartModel:
-    own = [to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all() if not each.is_held_out]
+def learn_start(examples: list[LabelledEmail]) -> StartModel:
+    own = [to_labelled(each.raw(), is_junk=False) for each in kind_samples.read_all() if not each.is_held_out]
     return train([*wholes(examples + own * OWN_WEIGHT), *pieces_of_wanted(examples + own)])
 
 
-def wholes(letters: Iterable[Letter]) -> list[Example]:
-    return [Example(each.features.whole, each.is_junk) for each in letters]
+def wholes(emails: Iterable[LabelledEmail]) -> list[Example]:
+    return [Example(each.features.whole, each.is_junk) for each in emails]
 
 
-def pieces_of_wanted(letters: Iterable[Letter]) -> list[Example]:
+def pieces_of_wanted(emails: Iterable[LabelledEmail]) -> list[Example]:
     """An email is judged by its worst piece, so each piece of a wanted one is wanted."""
     return [
         Example((*each.features.common, *piece), is_junk=False)
-        for each in letters
+        for each in emails
         if not each.is_junk and sum(map(len, each.features.parts)) > 1
         for part in each.features.parts
         for piece in part

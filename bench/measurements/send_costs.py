@@ -21,7 +21,7 @@ from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
 from postroom.operations.sending.send import SendBody, to_order
 from postroom.outward.holding.carried import carried
-from postroom.outward.send import to_letter
+from postroom.outward.send import to_composed_mail
 from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
 from postroom.storage.data_folder import DATABASE_NAME
@@ -99,7 +99,7 @@ def _compose(tx: Tx, sender: Sender, order: Order) -> Submission:
     assert caller is not None
     assert inbox is not None
     around = Context(inbox)
-    letter = to_letter(order, around, now)
+    letter = to_composed_mail(order, around, now)
     found = carried(order, letter, around)
     return Submission(caller, order, around, letter, None, "", now, is_remembered=True, values=found)
 

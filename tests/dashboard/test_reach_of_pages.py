@@ -16,7 +16,7 @@ from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import notifications
 from postroom.operations.people import sign_in
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DelayedAction
 from postroom.storage.database import Database, Tx
@@ -200,7 +200,7 @@ async def test_letters_that_make_an_owner_are_shown_to_owners_alone(
         viewer, _ = make_user(tx, account_id, "vera", users.VIEWER)
         _, admin = make_user(tx, account_id, "ann", users.ADMIN)
         for user in (owner, viewer):
-            letters.add(tx, account_id, user.id, user.email, "Sign in", "link", START)
+            system_emails.add(tx, account_id, user.id, user.email, "Sign in", "link", START)
         tx.run("update letters set state = 'captured'")
         by_admin = make_caller(tx, Scope(account_id), creator=admin)
         for caller, number in ((as_owner, 2), (admin, 1), (by_admin, 1)):

@@ -9,7 +9,7 @@ from postroom.deliverability.answer_check import PAUSE, answer_check
 from postroom.inward import received_reports
 from postroom.inward.received_reports import ReceivedReport, came_by_tls
 from postroom.net.dns import Resolver
-from postroom.outward.notices.letters import ServerLetter
+from postroom.outward.notices.system_emails import SystemEmail
 from postroom.storage.database import Tx, item_from_row
 from tests.conftest import Server
 from tests.doubles import FakeClock
@@ -36,11 +36,11 @@ async def host(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIter
             yield server
 
 
-def list_letters(tx: Tx) -> list[ServerLetter]:
-    return [item_from_row(ServerLetter, row) for row in tx.all("select * from letters order by id")]
+def list_letters(tx: Tx) -> list[SystemEmail]:
+    return [item_from_row(SystemEmail, row) for row in tx.all("select * from letters order by id")]
 
 
-async def ask(host: Server, sender: str, mail_from: str | None = None, more: str = "") -> list[ServerLetter]:
+async def ask(host: Server, sender: str, mail_from: str | None = None, more: str = "") -> list[SystemEmail]:
     raw = f"From: {sender}\r\n{more}Subject: How do I look?\r\n\r\nWell?\r\n".encode()
     now, path = host.clock.now(), sender if mail_from is None else mail_from
     asked = ReceivedReport("rpt_1", SERVICE, raw, now, True, PEER, "mx.sender.example", path, has_tls=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postroom.mailbox import usage
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.storage.database import Tx
 from postroom_client import Client
 from postroom_client.mcp import results
@@ -175,9 +175,9 @@ def written_letter(tx: Tx, domain: str, now: int) -> bytes:
     """The invitation that waits to leave, as it will be sent."""
     row = tx.one("select * from letters")
     assert row is not None
-    job = letters.look_up(tx, row["id"], domain)
+    job = system_emails.look_up(tx, row["id"], domain)
     assert job is not None
-    return letters.write_letter(job.letter, domain, now, job.mark)
+    return system_emails.write_system_email(job.email, domain, now, job.mark)
 
 
 async def test_a_letter_of_the_server_to_a_person_is_appended_to_no_folder(server: Server) -> None:

@@ -110,7 +110,7 @@ def test_a_letter_of_the_server_is_recognized_although_a_reader_raises(
     """Else an agent could get at a notice to a reviewer, by a held email that no reader can read."""
     monkeypatch.setattr(*part, raises)
     read = read_mail(arrival(f"X-Postroom-Letter: {'a' * 48}\r\n".encode() + letter("To approve")))
-    assert [each.letter_marks for each in (read, *receive.simpler(read))] == [("a" * 48,)] * 3
+    assert [each.own_marks for each in (read, *receive.simpler(read))] == [("a" * 48,)] * 3
 
 
 @pytest.mark.parametrize("part", ["_parsed", "_assembled", "_read_content"])

@@ -20,7 +20,7 @@ from postroom_mail.junk import features, model
 from postroom_mail.junk.features import Features
 from postroom_mail.junk.model import Example, Model, StartModel, Taught
 from postroom_mail.mime.parse import parse_mail
-from tools.junk_start import Letter, learn_start, read_folders, to_letter, wholes
+from tools.junk_start import LabelledEmail, learn_start, read_folders, to_labelled, wholes
 
 Judge = Callable[[Features], float]
 
@@ -42,7 +42,7 @@ def report(folders: Sequence[str]) -> Iterator[str]:
 
 
 def of_half(
-    name: str, start: StartModel, learned: Sequence[Letter], judged: Sequence[Letter]
+    name: str, start: StartModel, learned: Sequence[LabelledEmail], judged: Sequence[LabelledEmail]
 ) -> Iterator[str]:
     junk = sum(each.is_junk for each in judged)
     yield f"{name}judged: {len(judged) - junk} wanted, {junk} junk"
@@ -56,8 +56,8 @@ def of_half(
             :WRONG_LESSONS
         ]
         yield from figures(f"{name}after one person called {len(wrong)} {said}", others, after(start, wrong))
-    for kind, letters in stuffed(learned, judged).items():
-        yield from figures(f"{name}junk with {GOOD_WORDS} good words {kind}", letters, Model(start).judge)
+    for kind, emails in stuffed(learned, judged).items():
+        yield from figures(f"{name}junk with {GOOD_WORDS} good words {kind}", emails, Model(start).judge)
 
 
 def after(start: StartModel, examples: Sequence[Example]) -> Judge:
@@ -74,18 +74,20 @@ def after(start: StartModel, examples: Sequence[Example]) -> Judge:
     return Model(start, (taught,)).judge
 
 
-def stuffed(learned: Sequence[Letter], judged: Sequence[Letter]) -> dict[str, list[Letter]]:
+def stuffed(
+    learned: Sequence[LabelledEmail], judged: Sequence[LabelledEmail]
+) -> dict[str, list[LabelledEmail]]:
     """Return what is judged, its junk with words of wanted email that the start has learned."""
     invent = random.Random(5)
     good = " ".join(text for each in learned if not each.is_junk and (text := text_of(each.raw))).split()
     wanted = [each for each in judged if not each.is_junk]
-    found: dict[str, list[Letter]] = {"at the end": [], "hidden in HTML": [], "as plain text": []}
+    found: dict[str, list[LabelledEmail]] = {"at the end": [], "hidden in HTML": [], "as plain text": []}
     for each in judged:
         if each.is_junk:
             at = invent.randrange(len(good) - GOOD_WORDS)
             for kind, raw in stuff(each.raw, " ".join(good[at : at + GOOD_WORDS])).items():
-                found[kind].append(to_letter(raw, is_junk=True))
-    return {kind: wanted + letters for kind, letters in found.items()}
+                found[kind].append(to_labelled(raw, is_junk=True))
+    return {kind: wanted + emails for kind, emails in found.items()}
 
 
 def text_of(raw: bytes) -> str:
@@ -110,7 +112,7 @@ def stuff(raw: bytes, good: str) -> dict[str, bytes]:
     }
 
 
-def figures(name: str, judged: Sequence[Letter], judge: Judge) -> Iterator[str]:
+def figures(name: str, judged: Sequence[LabelledEmail], judge: Judge) -> Iterator[str]:
     scored = sorted(((judge(each.features), each.is_junk) for each in judged), reverse=True)
     junk = sum(is_junk for _, is_junk in scored)
     wanted = len(scored) - junk

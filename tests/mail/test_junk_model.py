@@ -9,7 +9,7 @@ from postroom_mail.mime.parse import parse_mail
 from tests.api.test_junk import offer
 from tests.mail import kind_samples
 from tests.mail.junk_figures import GOOD_WORDS, stuff
-from tools.junk_start import to_letter, wholes
+from tools.junk_start import to_labelled, wholes
 
 JUNK = 2.2  # a score of 0.9
 MOST_FEATURES = 1_600
@@ -19,23 +19,25 @@ def test_no_wanted_sample_that_the_start_has_not_learned_is_junk() -> None:
     start = Model(model.load_start())
     held_out = [each for each in kind_samples.read_all() if each.is_held_out]
     assert len(held_out) >= 100
-    assert [each.subject for each in held_out if start.judge(to_letter(each.raw(), False).features) > 0] == []
+    assert [
+        each.subject for each in held_out if start.judge(to_labelled(each.raw(), False).features) > 0
+    ] == []
 
 
 def test_good_words_added_to_junk_do_not_hide_it() -> None:
     start = Model(model.load_start())
     wanted = [each.body for each in kind_samples.read_all() if each.category == "personal"]
     good = " ".join(" ".join(wanted).split()[:GOOD_WORDS])
-    clear = start.judge(to_letter(offer(), is_junk=True).features)
+    clear = start.judge(to_labelled(offer(), is_junk=True).features)
     assert clear >= JUNK
     for kind, raw in stuff(offer(), good).items():
-        assert start.judge(to_letter(raw, is_junk=True).features) >= clear - 0.7, kind
-    assert start.judge(to_letter(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
+        assert start.judge(to_labelled(raw, is_junk=True).features) >= clear - 0.7, kind
+    assert start.judge(to_labelled(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
 
 
 def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone() -> None:
     start, own = model.load_start(), model.no_weights()
-    wanted = wholes(to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all())
+    wanted = wholes(to_labelled(each.raw(), is_junk=False) for each in kind_samples.read_all())
     wrong = [Example(each.features, is_junk=True) for each in wanted] * 5
     assert len(wrong) >= 1_000
     taught = model.learn(start, Taught(own), wrong)
@@ -63,8 +65,8 @@ def test_a_teacher_who_only_mends_mistakes_of_the_start_counts_whole_or_nearly()
 def test_wrong_examples_count_on_when_right_ones_have_followed() -> None:
     """Otherwise a teacher could be right for a while, and the wrong weights would count again."""
     start = model.load_start()
-    junk = to_letter(offer(), is_junk=True).features.whole
-    wanted = wholes(to_letter(each.raw(), is_junk=False) for each in kind_samples.read_all()[:100])
+    junk = to_labelled(offer(), is_junk=True).features.whole
+    wanted = wholes(to_labelled(each.raw(), is_junk=False) for each in kind_samples.read_all()[:100])
     taught = model.learn(start, Taught(model.no_weights()), [Example(junk, is_junk=False)] * 300)
     after = model.learn(start, taught, wanted * 3)
     assert after.contradicted == taught.contradicted == 300

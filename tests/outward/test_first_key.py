@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from postroom.assembly import serving
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.storage.database import Tx
 from tests.conftest import api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
@@ -27,12 +27,14 @@ async def test_letters_of_the_server_wait_for_its_first_key(tmp_path: Path, peer
         resources = postroom.resources
         await until(is_due.is_set, "the key is asked for")
 
-        def write_letter(tx: Tx) -> None:
+        def write_email(tx: Tx) -> None:
             account = tx.one("select id from accounts")
             assert account is not None
-            letters.add(tx, account["id"], None, "ann@there.example", "Hello", "A link", resources.now())
+            system_emails.add(
+                tx, account["id"], None, "ann@there.example", "Hello", "A link", resources.now()
+            )
 
-        await resources.db.write(write_letter)
+        await resources.db.write(write_email)
         async with api_client(resources.config.base_url, postroom.first_token) as api:
             for _ in range(20):  # time for a letter that does not wait
                 assert (await api.get("/v1/me")).is_success

@@ -17,7 +17,7 @@ from postroom.errors import (
 from postroom.mailbox import message_lists, messages, thread_participants, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
-from postroom.outward.send import to_letter
+from postroom.outward.send import to_composed_mail
 from postroom.outward.send_stages import Context, RuleFacts, Submission, new_message_id
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
@@ -39,7 +39,7 @@ async def inbox(db: Database) -> Inbox:
 def sending(inbox: Inbox, key: str = "k", **changes: object) -> Submission:
     made = submission(inbox, key, START)
     order = replace(made.order, **changes)
-    return replace(made, order=order, letter=to_letter(order, made.around, START))
+    return replace(made, order=order, composed=to_composed_mail(order, made.around, START))
 
 
 async def sent_id(db: Database, asked: Submission) -> str:
@@ -156,7 +156,7 @@ async def test_a_send_that_a_rule_asks_about_is_not_read_inside_its_transaction(
     with pytest.raises(Unjudged):
         await db.write(submit, [asked])
     assert (await db.read(message_lists.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
-    judgement = judge(asked.order, asked.around, asked.letter)
+    judgement = judge(asked.order, asked.around, asked.composed)
     (answer,) = await db.write(submit, [replace(asked, judgement=judgement)])
     hold = msgspec.json.decode(answer.content)["hold"]
     assert (hold["reasons"], hold["contentHash"]) == (["links"], judgement.content_hash)

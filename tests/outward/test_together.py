@@ -19,7 +19,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.outward.courier import Receipt, to_outcome
 from postroom.outward.deliver_mail import record_tried
 from postroom.outward.delivering.mail_job import TriedMail, look_up
-from postroom.outward.send import to_letter
+from postroom.outward.send import to_composed_mail
 from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
 from postroom.queue import deliveries
@@ -51,7 +51,7 @@ def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> S
     order = Order(inbox.id, key, key, (Address("", to),), "Hi", "Hello", include_quote=True)
     around = Context(inbox)
     caller = Caller("key_1", inbox.account_id, "sender", "developer", Scope(inbox.account_id))
-    return Submission(caller, order, around, to_letter(order, around, now), None, "http://x", now)
+    return Submission(caller, order, around, to_composed_mail(order, around, now), None, "http://x", now)
 
 
 def new_participants(tx: Tx) -> list[str]:

@@ -10,7 +10,7 @@ from postroom.inward.received_reports import ReceivedReport
 from postroom.inward.sender_checks import judge_sender
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -76,7 +76,7 @@ def finish(tx: Tx, received: ReceivedReport, sender: str, answer: str, service: 
     owner = domains.find_owner(tx, received.domain) if received.domain != service else None
     account_id = owner or (first.id if first else None)
     if account_id is not None:
-        letters.add(tx, account_id, None, sender, SUBJECT, answer, now, is_personal=False)
+        system_emails.add(tx, account_id, None, sender, SUBJECT, answer, now, is_personal=False)
 
 
 def is_in_turn(tx: Tx, sender: str, now: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from postroom.events import event_log, notifications, webhooks
 from postroom.events.payload import NewEvent, News, SystemNotice
 from postroom.mailbox import contact_counting, usage
-from postroom.mailbox.contact_counting import Letter
+from postroom.mailbox.contact_counting import CountedMail
 from postroom.mailbox.usage import UsageGrowth
 from postroom.processes import process_metrics
 from postroom.queue import deliveries
@@ -35,7 +35,7 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     of_messages = [news for news in told if isinstance(news, NewEvent)]
     usage.count_all(tx, [_to_use(news) for news in of_messages if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
-    contact_counting.count_all(tx, [_to_letter(news) for news in of_messages if news.kind in EXCHANGED])
+    contact_counting.count_all(tx, [_to_counted_mail(news) for news in of_messages if news.kind in EXCHANGED])
     for news in told:
         process_metrics.record_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
@@ -66,5 +66,5 @@ def _to_use(news: NewEvent) -> UsageGrowth:
     return UsageGrowth(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)
 
 
-def _to_letter(news: NewEvent) -> Letter:
-    return Letter(news.account_id, news.pod_id, news.document, news.occurred_at, news.own_addresses)
+def _to_counted_mail(news: NewEvent) -> CountedMail:
+    return CountedMail(news.account_id, news.pod_id, news.document, news.occurred_at, news.own_addresses)

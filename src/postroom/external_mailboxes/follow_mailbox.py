@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import limits, log
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.clock import DAY
 from postroom.external_mailboxes import address_uses, connections
 from postroom.external_mailboxes.connections import Connection
@@ -173,7 +173,7 @@ async def take_mails(
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
     """Durable on return. An email in a loop is left there, and so is an email of this server to a person."""
     resources = follower.resources
-    if await resources.db.read(own_letters.is_own, own_letters.find_marks(raw)):
+    if await resources.db.read(own_emails.is_own, own_emails.find_marks(raw)):
         log.get().info("an email of this server was left", connection=connection.id, uid=uid)
         return False
     named = await pools.READING.run(named_addresses, raw) if connection.tagged else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.accounts.permissions import WRITING, require_any
 from postroom.errors import ApiError
 from postroom.imap import listing
@@ -35,7 +35,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     raw = await pools.FILES.run(client.mail.read)
     if not raw.strip():
         raise FolderRefused("CANNOT", "The email is empty.")
-    if await db.read(own_letters.is_own, own_letters.find_marks(raw)):
+    if await db.read(own_emails.is_own, own_emails.find_marks(raw)):
         raise FolderRefused("CANNOT", "The server wrote this email to a person. Agents must not read it.")
     if folder == uid_map.DRAFTS:
         uid = await _draft(client, request, raw)

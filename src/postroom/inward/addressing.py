@@ -12,7 +12,7 @@ NOBODYS_NAME = "noreply"  # the sender of the server's own mail; a reserved name
 REPORT_NAMES = ("dmarc", "tls-rpt")  # addresses for reports about a domain, unless an inbox has the name
 
 
-CHECK_NAME = "check"  # letters to it are answered with what was seen of them
+CHECK_NAME = "check"  # emails to it are answered with what was seen of them
 
 
 def is_check(mailbox: str) -> bool:

@@ -1,6 +1,6 @@
 """Puts emails that were read into their inboxes, many with few statements. One email goes this way:
 
-1. `set_answers_aside`, `set_reports_aside`, `without_letters`: email that belongs into no inbox leaves here.
+1. `set_answers_aside`, `set_reports_aside`, `without_own_emails`: email that belongs in no inbox leaves.
 2. `without_taken`, `without_known`: an inbox that already has the email gets no second one.
 3. `count_mails`: its inbox counts it, and stays locked by that until the commit.
 4. `to_copy`, `look_at_senders`: it gets a document, a thread and a known sender; blocked, only a document.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from postroom import log
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.events import event_log
 from postroom.events.announce import announce_all, count_untold
 from postroom.events.kinds import MESSAGE_RECEIVED
@@ -52,7 +52,7 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     """Returns for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     addressed = set_reports_aside(tx, set_answers_aside(tx, mails, bells), bells)
-    new = without_taken(tx, without_known(tx, without_letters(tx, addressed)))
+    new = without_taken(tx, without_known(tx, without_own_emails(tx, addressed)))
     waiting = find_waiting(tx, new)
     owners = count_mails(tx, new, waiting)
     for part in in_parts(new):
@@ -62,9 +62,9 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     return bells
 
 
-def without_letters(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
-    """Leaves out the server's own letters, pulled or forwarded: their links sign in, or decide."""
-    own = {id(each) for each in addressed if own_letters.is_own(tx, each.read.letter_marks)}
+def without_own_emails(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
+    """Leaves out the server's own emails, pulled or forwarded: their links sign in, or decide."""
+    own = {id(each) for each in addressed if own_emails.is_own(tx, each.read.own_marks)}
     for each in addressed:
         if id(each) in own:
             log.get().error("an email of this server was kept out of an inbox", inbox=each.inbox_id)
@@ -206,7 +206,7 @@ def store(
     copies = look_at_senders(tx, copies)
     for copy, mail in ((copy, copy.read.mail) for copy in copies):
         texts = (mail.header_to, *map(str, mail.cc), mail.body_text, mail.body_html)
-        own_letters.end_shown_links(tx, copy.inbox.id, texts, copy.mail.now)
+        own_emails.end_shown_links(tx, copy.inbox.id, texts, copy.mail.now)
     placed = [(copy.place, copy.document) for copy in copies if copy.place is not None]
     into_thread.store_new_threads(tx, placed)
     messages.add_all(tx, [to_new_message(copy) for copy in copies])

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from postroom import log
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.accounts.rules import junk
 from postroom.accounts.rules.junk import JunkRules
 from postroom.clock import from_iso
@@ -281,7 +281,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)
-    own_letters.end_shown_links(tx, inbox.id, texts, now)
+    own_emails.end_shown_links(tx, inbox.id, texts, now)
     origins.add_all(tx, [HeldValues(inbox.id, message.id, found.values)])
     found = with_calendar(tx, inbox, message, found)
     rules = junk.in_force(tx, [inbox.id], junk_action)[inbox.id]

@@ -118,7 +118,7 @@ class ReadMail(Struct, frozen=True):
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
-    letter_marks: tuple[str, ...] = ()  # it may be an email of this server: then it goes into no inbox
+    own_marks: tuple[str, ...] = ()  # it may be an email of this server: then it goes into no inbox
     junk_words: float = 0.0  # how much its words speak for junk, by what all accounts start with
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
     failed: tuple[str, ...] = ()  # the readers of meaning that raised

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from postroom import traces
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.errors import is_passing
 from postroom.inward import screening
 from postroom.inward.appointment import read_appointment
@@ -259,7 +259,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         calendar=calendar,
         kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
         size_bytes=len(origin.trace) + len(arrival.raw),
-        letter_marks=run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
+        own_marks=run("letter", (), lambda: own_emails.find_marks(arrival.raw)),
         junk_words=0.0
         if findings is None or origin.peer_ip == "" or not is_judged
         else run("junk", 0.0, lambda: words.score(arrival.raw, mail, page)),
@@ -292,7 +292,7 @@ def read_simply(arrival: Arrival, mail: ParsedMail, failed: Sequence[str]) -> Re
         calendar=None,
         kept=raw_mails.Cut(arrival.origin.trace + arrival.raw),
         size_bytes=len(arrival.origin.trace) + len(arrival.raw),
-        letter_marks=Analysis().run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
+        own_marks=Analysis().run("letter", (), lambda: own_emails.find_marks(arrival.raw)),
         failed=tuple(failed),
     )
 

@@ -1,4 +1,4 @@
-"""Mail to the server itself, stored until it is read: reports about domains, and letters to check@."""
+"""Mail to the server itself, stored until it is read: reports about domains, and emails to check@."""
 
 from collections.abc import Iterable, Sequence
 

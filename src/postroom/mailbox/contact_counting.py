@@ -44,7 +44,7 @@ class Exchange(Struct, frozen=True):
     malicious: int = 0
 
 
-class Letter(Struct, frozen=True):
+class CountedMail(Struct, frozen=True):
     """An email that came or left, where its inbox is, and the addresses that are the inbox itself."""
 
     account_id: str
@@ -54,33 +54,33 @@ class Letter(Struct, frozen=True):
     own_addresses: Collection[str] = ()
 
 
-def count_all(tx: Tx, letters: Iterable[Letter]) -> None:
+def count_all(tx: Tx, mails: Iterable[CountedMail]) -> None:
     """Add emails to the contacts that they came from or went to."""
-    found = [(letter, each) for letter in letters for each in exchanges(letter)]
+    found = [(mail, each) for mail in mails for each in exchanges(mail)]
     if not found:
         return
-    threads = {(letter.document.thread_id, each.address): each.inbox_id for letter, each in found}
+    threads = {(mail.document.thread_id, each.address): each.inbox_id for mail, each in found}
     new = _add_threads(tx, threads)
     whole: dict[tuple[str, str], Exchange] = {}
-    for letter, each in found:
-        is_new = new.pop((letter.document.thread_id, each.address), None) is not None
+    for mail, each in found:
+        is_new = new.pop((mail.document.thread_id, each.address), None) is not None
         key = (each.inbox_id, each.address)
         whole[key] = _join(whole.get(key), replace(each, threads=int(is_new)))
     _add(tx, [whole[key] for key in sorted(whole)])
     _add_words(tx, [each for each in whole.values() if each.threads])
 
 
-def exchanges(letter: Letter) -> list[Exchange]:
+def exchanges(mail: CountedMail) -> list[Exchange]:
     """Return one exchange for the sender of a received email, or for each recipient of a sent one."""
-    document = letter.document
+    document = mail.document
     is_inbound = document.direction == INBOUND
-    own = {mailbox_of(document.to_addr), *letter.own_addresses}
+    own = {mailbox_of(document.to_addr), *mail.own_addresses}
     once: dict[str, Exchange] = {}
     for person in senders(document) if is_inbound else recipients(document):
         address = normalize(person.address)
         is_address = "@" in address and len(address) <= ADDRESS_CHARACTERS and address.isprintable()
         if is_address and mailbox_of(address) not in own and address not in once:
-            once[address] = _exchange(letter, address, person.name, is_inbound)
+            once[address] = _exchange(mail, address, person.name, is_inbound)
     return list(once.values())
 
 
@@ -94,15 +94,15 @@ def recipients(document: Document) -> list[Address]:
     return found[:RECIPIENTS]
 
 
-def _exchange(letter: Letter, address: str, name: str, is_inbound: bool) -> Exchange:
-    document, at = letter.document, letter.at
+def _exchange(mail: CountedMail, address: str, name: str, is_inbound: bool) -> Exchange:
+    document, at = mail.document, mail.at
     dmarc = document.auth.dmarc if is_inbound and document.auth is not None else ""
     verdict = document.verdict if is_inbound else None
     return Exchange(
         document.inbox_id,
         address,
-        letter.pod_id,
-        letter.account_id,
+        mail.pod_id,
+        mail.account_id,
         "".join(filter(str.isprintable, plain_name(name))),
         at,
         at,
@@ -181,7 +181,7 @@ def count_some_older(tx: Tx) -> bool:
     count_all(
         tx,
         [
-            Letter(
+            CountedMail(
                 inbox.account_id,
                 inbox.pod_id,
                 documents.decode(each.document),

@@ -143,8 +143,8 @@ def record_sent(tx: Tx, ready: Ready) -> None:
         carry_out_all(tx, scope, actor, change.also, now)
     elif isinstance(change, CalendarAnswer):
         record_answer(tx, submission.around.inbox, actor, change, document, now)
-    elif submission.letter.draft.calendar is not None:
-        written = submission.letter.draft.calendar
+    elif submission.composed.draft.calendar is not None:
+        written = submission.composed.draft.calendar
         found = change_written(tx, ready.inbox_id, written.method, written.content)
         if found is not None:
             carry_out(tx, submission.around.inbox.scope, actor, found, now, document)

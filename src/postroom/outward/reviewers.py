@@ -10,7 +10,7 @@ from postroom import limits, log
 from postroom.accounts import actors, domains, secret_values, sessions
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
 from postroom.inward import review_answers
@@ -61,7 +61,7 @@ class Review(Struct, frozen=True):
 def find_review(tx: Tx, token: str) -> Review:
     """By the token of a link or an address. Raises NotFound if it is unknown or not signed."""
     path = review_path.decode(secret_values.get(tx, REVIEW), token)
-    review = None if path is None or own_letters.is_shown(tx, token) else _look_up(tx, path)
+    review = None if path is None or own_emails.is_shown(tx, token) else _look_up(tx, path)
     if review is None:
         raise NotFound("There is nothing to decide with this link.")
     return review
@@ -191,7 +191,7 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
         return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
     keys = () if is_local else domains.signing_keys(tx, service_domain, service_domain)
-    return NoticeJob(review, token, own_letters.new_mark(tx), is_local, keys)
+    return NoticeJob(review, token, own_emails.new_mark(tx), is_local, keys)
 
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
@@ -205,10 +205,10 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
             subject=subject_of(review),
             text=notice_text(review, view(raw, review.hold.bcc), link_to(job, base_url)),
             attachments=(DraftAttachment("mail.eml", "application/octet-stream", raw),),
-            message_id=own_letters.message_id(job.mark, domain),
+            message_id=own_emails.message_id(job.mark, domain),
             date_at=now,
             automated=True,
-            headers={own_letters.FIELD: job.mark},
+            headers={own_emails.FIELD: job.mark},
         )
     )
 

@@ -64,37 +64,37 @@ async def send_mail(
     require_no_steering(order.headers, resources.config.allowed_headers)
     if inbox is not None and is_plain(order) and inbox.id not in disclosing.ASKING.known:
         around = Context(inbox)
-        letter = to_letter(order, around, now)
+        composed = to_composed_mail(order, around, now)
     else:
         remembered = inbox if is_remembered else None
         found = await resources.db.read(look_up, caller, order, now, resources.config.domain, remembered)
         if isinstance(found, SendAnswer):
             return found
         around, order = found, await fill_from_message.from_mail(resources, order, found)
-        letter = await write_letter(order, around, now)
-    await require_seen(order, letter)
+        composed = await compose_mail(order, around, now)
+    await require_seen(order, composed)
     try:
-        return await submit_letter(resources, caller, order, around, letter, is_remembered)
+        return await submit_composed(resources, caller, order, around, composed, is_remembered)
     except disclosing.Undisclosed:
         return await send_mail(resources, caller, order)
 
 
-async def submit_letter(
+async def submit_composed(
     resources: Resources,
     caller: Caller,
     order: Order,
     around: Context,
-    letter: ComposedMail,
+    composed: ComposedMail,
     is_remembered: bool = False,
 ) -> SendAnswer:
     started_at = resources.now()
     order = spans.in_trace(resources.tracing, order)
-    blob = await raw_mails.put_if_large(resources, letter.raw)
+    blob = await raw_mails.put_if_large(resources, composed.raw)
     base_url = resources.config.base_url
     allowed = limits.in_force(resources.config, caller.account_limits)
-    found = await find_carried(order, letter, around, is_little(order))
+    found = await find_carried(order, composed, around, is_little(order))
     submission = Submission(
-        caller, order, around, letter, blob, base_url, resources.now(), is_remembered, allowed, found
+        caller, order, around, composed, blob, base_url, resources.now(), is_remembered, allowed, found
     )
     if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, submission.now):
         submission = await judged(submission)
@@ -128,12 +128,12 @@ async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Sub
     found = await resources.db.read(look_up, caller, order, now, resources.config.domain)
     if isinstance(found, SendAnswer):
         return found
-    letter = await write_letter(order, found, now)
-    blob = await raw_mails.put_if_large(resources, letter.raw)
+    composed = await compose_mail(order, found, now)
+    blob = await raw_mails.put_if_large(resources, composed.raw)
     allowed, base_url = limits.in_force(resources.config, caller.account_limits), resources.config.base_url
-    carried = await find_carried(order, letter, found, is_little(order))
+    carried = await find_carried(order, composed, found, is_little(order))
     return await judged(
-        Submission(caller, order, found, letter, blob, base_url, now, False, allowed, carried)
+        Submission(caller, order, found, composed, blob, base_url, now, False, allowed, carried)
     )
 
 
@@ -147,16 +147,16 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
     around = await resources.db.read(look_up, caller, order, now, resources.config.domain)
     assert isinstance(around, Context)  # its idempotency key was never used
     order = await fill_from_message.from_mail(resources, order, around)
-    letter = await write_letter(order, around, now)
-    return await pools.READING.run(view, letter.raw, tuple(map(str, order.bcc)))
+    composed = await compose_mail(order, around, now)
+    return await pools.READING.run(view, composed.raw, tuple(map(str, order.bcc)))
 
 
-async def require_seen(order: Order, letter: ComposedMail) -> None:
+async def require_seen(order: Order, composed: ComposedMail) -> None:
     """Mail that came meanwhile may change whom a reply goes to, and what it quotes."""
     if order.seen_hash is None:
         return
     bcc = tuple(map(str, order.bcc))
-    if await pools.COMPOSING.run(lasting_hash_of, letter.raw, bcc) != order.seen_hash:
+    if await pools.COMPOSING.run(lasting_hash_of, composed.raw, bcc) != order.seen_hash:
         raise DraftChanged("What would be sent now is not what was shown. Check it again.")
 
 
@@ -185,11 +185,11 @@ async def accept(resources: Resources, submission: Submission) -> SendAnswer:
 
 
 async def judged(submission: Submission) -> Submission:
-    order, around, letter = submission.order, submission.around, submission.letter
+    order, around, composed = submission.order, submission.around, submission.composed
     if is_little(order, around.previous, around.forwarded):
-        judgement = judge(order, around, letter)
+        judgement = judge(order, around, composed)
     else:
-        judgement = await pools.COMPOSING.run(judge, order, around, letter)
+        judgement = await pools.COMPOSING.run(judge, order, around, composed)
     return structs.replace(submission, judgement=judgement)
 
 
@@ -266,10 +266,10 @@ def find_forwarded(tx: Tx, here: Scope, message_id: str) -> Document:
     return documents.decode(message.document)
 
 
-async def write_letter(order: Order, around: Context, now: int) -> ComposedMail:
+async def compose_mail(order: Order, around: Context, now: int) -> ComposedMail:
     if is_little(order, around.previous, around.forwarded):
-        return to_letter(order, around, now)
-    return await pools.COMPOSING.run(to_letter, order, around, now)
+        return to_composed_mail(order, around, now)
+    return await pools.COMPOSING.run(to_composed_mail, order, around, now)
 
 
 def is_plain(order: Order) -> bool:
@@ -293,7 +293,7 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     )
 
 
-def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
+def to_composed_mail(order: Order, around: Context, now: int) -> ComposedMail:
     own_text, own_html = disclosing.close(*both_forms(order), around.closing)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)

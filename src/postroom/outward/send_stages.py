@@ -137,7 +137,7 @@ class ComposedMail(Struct, frozen=True):
 
 
 class RuleFacts(Struct, frozen=True):
-    """Facts from reading the whole letter, for the rules and for approvers."""
+    """Facts from reading the whole email, for the rules and for approvers."""
 
     content_hash: str
     has_links: bool  # in what its sender wrote
@@ -170,7 +170,7 @@ class Submission(Struct, frozen=True):
     caller: Caller
     order: Order
     around: Context
-    letter: ComposedMail
+    composed: ComposedMail
     blob: str | None
     base_url: str
     now: int

@@ -84,9 +84,9 @@ def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
 
 def row_size(submission: Submission) -> int:
     """An estimate, in bytes or characters."""
-    letter = submission.letter
-    texts = len(letter.draft.text) + len(letter.draft.html or "") + len(letter.own_text)
-    return texts + (0 if submission.blob else len(letter.raw))
+    composed = submission.composed
+    texts = len(composed.draft.text) + len(composed.draft.html or "") + len(composed.own_text)
+    return texts + (0 if submission.blob else len(composed.raw))
 
 
 def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
@@ -120,7 +120,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     store(tx, new, waiting)
     origin_guard.record(tx, new, guarded)
     for each in sorted(new, key=lambda each: each.inbox_id):
-        if each.submission.letter.draft.calendar is not None:
+        if each.submission.composed.draft.calendar is not None:
             own_events.record_sent(tx, each)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
     bells = emit(tx, new, waiting)
@@ -141,11 +141,11 @@ def require_unchanged(tx: Tx, submissions: list[Submission]) -> None:
 
 
 def make_ready(submission: Submission) -> Ready:
-    around, letter, now = submission.around, submission.letter, submission.now
-    thread = around.thread or threads.new(around.inbox, letter.draft.subject, is_read=True, now=now)
-    document = to_document(around.inbox, thread, submission.order, letter, now)
+    around, composed, now = submission.around, submission.composed, submission.now
+    thread = around.thread or threads.new(around.inbox, composed.draft.subject, is_read=True, now=now)
+    document = to_document(around.inbox, thread, submission.order, composed, now)
     answer = msgspec.json.encode(to_receipt(document))
-    return Ready(submission, thread, document, answer, unique_addresses(submission.order, letter))
+    return Ready(submission, thread, document, answer, unique_addresses(submission.order, composed))
 
 
 def to_claim(ready: Ready) -> Claim:
@@ -171,7 +171,7 @@ def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
             inbox_id,
             outbound=len(sends),
             new_threads=sum([each.starts_thread for each in sends]),
-            stored_bytes=sum([len(each.submission.letter.raw) for each in sends]),
+            stored_bytes=sum([len(each.submission.composed.raw) for each in sends]),
         )
         for inbox_id, sends in sorted(of_inboxes.items())
     }
@@ -204,9 +204,11 @@ def judge(
     )
 
 
-def unique_addresses(order: Order, letter: ComposedMail) -> list[str]:
+def unique_addresses(order: Order, composed: ComposedMail) -> list[str]:
     """Each recipient once, in the order of To, Cc and Bcc."""
-    return list(dict.fromkeys(normalize(address.address) for address in (*order.to, *letter.cc, *order.bcc)))
+    return list(
+        dict.fromkeys(normalize(address.address) for address in (*order.to, *composed.cc, *order.bcc))
+    )
 
 
 def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
@@ -275,14 +277,14 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
     indexing.enqueue_all(tx, [each.document.id for each in new])
     usage.count_all(tx, [to_use(each.submission) for each in new])
     attachments.add_all(
-        tx, [(each.document.id, file) for each in new for file in each.submission.letter.files]
+        tx, [(each.document.id, file) for each in new for file in each.submission.composed.files]
     )
     thread_participants.add_all(
         tx,
         [
             (each.thread.id, address)
             for each in new
-            for address in (each.submission.letter.draft.from_address, *each.addresses)
+            for address in (each.submission.composed.draft.from_address, *each.addresses)
         ],
     )
     for each in new:
@@ -314,12 +316,12 @@ def put_into_threads(tx: Tx, new: list[Ready]) -> None:
 
 
 def to_digest(ready: Ready) -> Digest:
-    letter, own = ready.submission.letter, thread_digests.of_inbox(ready.submission.around.inbox)
-    return thread_digests.of_document(ready.document, bool(letter.files), ready.submission.now, own)
+    composed, own = ready.submission.composed, thread_digests.of_inbox(ready.submission.around.inbox)
+    return thread_digests.of_document(ready.document, bool(composed.files), ready.submission.now, own)
 
 
 def to_use(submission: Submission) -> UsageGrowth:
-    return submission.around.inbox.stores(len(submission.letter.raw), submission.now)
+    return submission.around.inbox.stores(len(submission.composed.raw), submission.now)
 
 
 def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
@@ -327,15 +329,15 @@ def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
     return NewMessage(
         document=ready.document,
         status=PENDING,
-        from_address=submission.letter.draft.from_address,
-        has_attachments=bool(submission.letter.files),
-        raw=None if submission.blob else submission.letter.raw,
+        from_address=submission.composed.draft.from_address,
+        has_attachments=bool(submission.composed.files),
+        raw=None if submission.blob else submission.composed.raw,
         blob=submission.blob,
         created_at=submission.now,
         has_hold=has_hold,
         key_id=submission.caller.key_id,
         budget_id=submission.caller.budget_id,
-        size_bytes=len(submission.letter.raw),
+        size_bytes=len(submission.composed.raw),
     )
 
 
@@ -362,8 +364,8 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, H
     ]
 
 
-def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail, now: int) -> Document:
-    draft, (trace_id, _) = letter.draft, traces.read(order.traceparent) or ("", "")
+def to_document(inbox: Inbox, thread: Thread, order: Order, composed: ComposedMail, now: int) -> Document:
+    draft, (trace_id, _) = composed.draft, traces.read(order.traceparent) or ("", "")
     return Document(
         id=ids.new(ids.MESSAGE, now),
         thread_id=thread.id,
@@ -379,13 +381,13 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail
         body_html=draft.html or "",
         created_at=to_iso(now),
         rfc_message_id=draft.message_id,
-        reply_text=letter.own_text,
+        reply_text=composed.own_text,
         auth=None,
         automated=order.is_automated,
         new_participant=False,
         codes=[],
         links=[],
-        calendar=letter.appointment or UNSET,
+        calendar=composed.appointment or UNSET,
         trace_id=trace_id or UNSET,
         metadata=order.metadata or UNSET,
         bcc=list(map(str, order.bcc)),

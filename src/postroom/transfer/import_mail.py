@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from postroom import limits
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.clock import SECOND, from_iso
 from postroom.errors import NotFound
 from postroom.inward import deposit, scanning, screening
@@ -324,7 +324,7 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMa
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
     """By Message-ID; without one, by date and bytes. Of duplicates in the batch only the first is new.
 
-    The server's own letters never are: agents must not read them.
+    The server's own emails never are: agents must not read them.
     """
     known = known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
     found = []
@@ -332,7 +332,7 @@ def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]
         name = mail.read.mail.message_id or f"{mail.now} {_hash_of_accepted(mail)}"
         is_new = name not in known and (bool(mail.read.mail.message_id) or not _has(tx, inbox, mail))
         known.add(name)
-        found.append(is_new and not own_letters.is_own(tx, mail.read.letter_marks))
+        found.append(is_new and not own_emails.is_own(tx, mail.read.own_marks))
     return found
 
 

@@ -7,7 +7,7 @@ from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.events import feedback, tool_calls
 from postroom.inward import greylist
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.queue import delayed_actions, dmarc_results, idempotency, report_deliveries, tls_sessions
 from postroom.queue.providers import counts, paces, warm_ups
 from postroom.storage.database import Tx
@@ -28,7 +28,7 @@ EXPIRING = (
     ("sessions", "id", "expires_at", 0),
     ("login_links", "token_hash", "expires_at", 0),
     ("mail_links", "token_hash", "expires_at", 0),
-    ("letters", "id", "created_at", letters.LIFETIME),
+    ("letters", "id", "created_at", system_emails.LIFETIME),
     ("challenges", "token_hash", "expires_at", 0),
     ("oauth_codes", "code_hash", "expires_at", CODE_REMEMBERED),
     ("oauth_used_tokens", "token_hash", "expires_at", 0),

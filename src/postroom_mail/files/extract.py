@@ -214,13 +214,13 @@ class _Opener(Struct, frozen=True):
 
     def _text(self, kind: str, content_type: str, ending: str, content: bytes) -> Readable:
         if kind in MAIL_TYPES or ending == "eml":
-            from postroom_mail.files import letter
+            from postroom_mail.files import attached_email
 
-            return "text", letter.letter_text(content, self.read_inside)
+            return "text", attached_email.email_text(content, self.read_inside)
         if kind in PAGE_TYPES or ending in ("mht", "mhtml"):
-            from postroom_mail.files import letter
+            from postroom_mail.files import attached_email
 
-            return "html", letter.saved_page_text(content)
+            return "html", attached_email.saved_page_text(content)
         if calendar.is_calendar(content):
             return "text", calendar.calendar_text(content)
         if vcard.is_card(content):

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import own_letters
+from postroom.accounts.people import own_emails
 from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
 from postroom.errors import BadRequest, NotFound, NothingToDo, no_such
@@ -377,7 +377,7 @@ def add_draft(
     thread = into_thread.resolve(tx, inbox.id, read.answers, ())
     fields = msgspec.structs.replace(read.fields, thread_id=None if thread is None else thread.id)
     texts = (fields.body, fields.body_html or "")  # a person may forward an email of the server from here
-    own_letters.end_shown_links(tx, inbox.id, texts, now)
+    own_emails.end_shown_links(tx, inbox.id, texts, now)
     draft = drafts.add(tx, inbox.id, msgspec.json.encode(fields), files, caller.actor, now)
     flags.set_all(tx, inbox.id, DRAFTS, {draft.id: wanted | {flags.DRAFT}})
     return views.find_uids(tx, inbox.id, DRAFTS, [draft.id])[draft.id]

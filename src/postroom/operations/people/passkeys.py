@@ -17,7 +17,7 @@ from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import User
 from postroom.config import Config
 from postroom.errors import ApiError, BadRequest, Forbidden, Unauthorized
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.storage.database import Tx
 
 ALGORITHMS = (-7, -8, -257)  # ES256, EdDSA, RS256: what every platform has (RFC 9053, RFC 8812)
@@ -166,7 +166,7 @@ def add_passkey(tx: Tx, caller: Caller, new: NewPasskey, name: str, now: int) ->
         f"The passkey “{added.name}” was added for {user.email}, and signs in from now on.\n\n"
         "If that was not you, remove it on Settings, Passkeys, and end the sessions that are not yours.\n"
     )
-    letters.add(tx, user.account_id, user.id, user.email, "A passkey was added", text, now)
+    system_emails.add(tx, user.account_id, user.id, user.email, "A passkey was added", text, now)
     return added
 
 

@@ -21,7 +21,7 @@ from postroom.external_mailboxes import address_uses
 from postroom.limits import SIGN_IN_LINK_MINUTES
 from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.storage.database import Tx
 
 ACCOUNTS_OF_AN_ADDRESS = 10
@@ -223,4 +223,4 @@ def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, 
                 f"{url}\n\n"
                 "If you did not ask for it, do nothing.\n"
             )
-            letters.add(tx, user.account_id, user.id, user.email, "Sign in to Postroom", text, now)
+            system_emails.add(tx, user.account_id, user.id, user.email, "Sign in to Postroom", text, now)

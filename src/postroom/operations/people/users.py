@@ -16,7 +16,7 @@ from postroom.external_mailboxes import address_uses
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.limits import ADDRESS_CHARACTERS, INVITATION_HOURS
 from postroom.mailbox import thread_states
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import split
 
@@ -115,8 +115,8 @@ def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, no
         f"{url}\n\n"
         "If you expected nothing of the kind, do nothing.\n"
     )
-    letters.add(tx, user.account_id, user.id, user.email, "You are invited to Postroom", text, now)
-    return url if letters.is_captured(config) else UNSET
+    system_emails.add(tx, user.account_id, user.id, user.email, "You are invited to Postroom", text, now)
+    return url if system_emails.is_captured(config) else UNSET
 
 
 def list_users(tx: Tx, caller: Caller, query: PageQuery) -> UserPage:

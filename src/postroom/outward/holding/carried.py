@@ -15,22 +15,22 @@ from postroom_mail.writing.invitation_answer import CalendarAnswer
 FILE_CHARACTERS = 1_000_000  # of all files of a send that are looked through
 
 
-async def find_carried(order: Order, letter: ComposedMail, around: Context, is_little: bool) -> Found:
+async def find_carried(order: Order, composed: ComposedMail, around: Context, is_little: bool) -> Found:
     """Return what it carries; in a thread, unless that takes no longer than the way there."""
     if is_little:
-        return carried(order, letter, around)
-    return await pools.COMPOSING.run(carried, order, letter, around)
+        return carried(order, composed, around)
+    return await pools.COMPOSING.run(carried, order, composed, around)
 
 
-def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
+def carried(order: Order, composed: ComposedMail, around: Context) -> Found:
     """Return the values in what is new in a send; a whole message that it passes on is none of them."""
     if order.redirect_of is not None:
-        return recipients_of(order, letter)
-    html = letter.own_html or ""
-    texts = [letter.own_text, html, html_to_text(html) if html else "", words_of(order)]
+        return recipients_of(order, composed)
+    html = composed.own_html or ""
+    texts = [composed.own_text, html, html_to_text(html) if html else "", words_of(order)]
     short = [order.subject, order.reply_to or "", *order.headers.values()]
     short += [part for name in order.headers for part in (name, name.partition("-")[2])]
-    people = [*order.to, *letter.cc, *order.bcc, *parse_list(order.reply_to or "")]
+    people = [*order.to, *composed.cc, *order.bcc, *parse_list(order.reply_to or "")]
     if isinstance(order.calendar, Invitation):
         addressed = {each.address for each in people}
         people += order.calendar.attendees
@@ -38,8 +38,8 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
         short += [each.address for each in order.calendar.attendees if each.address not in addressed]
     elif isinstance(order.calendar, CalendarAnswer):
         texts += [order.calendar.comment]
-    short += [letter.draft.from_name, *(each.name for each in people)]
-    short += [part for name in ids_named(letter, around) for part in parts_of(name)]
+    short += [composed.draft.from_name, *(each.name for each in people)]
+    short += [part for name in ids_named(composed, around) for part in parts_of(name)]
     found = values.carried_by(filter(None, (*texts, values.apart(short))))
     for each in people:
         found = values.inside(each.address) | found
@@ -47,13 +47,13 @@ def carried(order: Order, letter: ComposedMail, around: Context) -> Found:
     for file in order.files:
         held = values.file(file.content, file.filename)
         found[held.key] = held
-    return found | recipients_of(order, letter)
+    return found | recipients_of(order, composed)
 
 
-def ids_named(letter: ComposedMail, around: Context) -> Iterator[str]:
+def ids_named(composed: ComposedMail, around: Context) -> Iterator[str]:
     """Yield what a sender can write: the Message-ID of a mail client, and ids that were not received."""
-    draft = letter.draft
-    own = draft.message_id if letter.is_submitted else ""
+    draft = composed.draft
+    own = draft.message_id if composed.is_submitted else ""
     for name in filter(None, dict.fromkeys((own, *draft.references, draft.in_reply_to or ""))):
         if not around.rfc_ids.get(name, False):
             yield name
@@ -68,8 +68,8 @@ def words_of(order: Order) -> str:
     return getattr(order.calendar, "words", "")
 
 
-def recipients_of(order: Order, letter: ComposedMail) -> Found:
-    found = (values.address(each.address) for each in (*order.to, *letter.cc, *order.bcc))
+def recipients_of(order: Order, composed: ComposedMail) -> Found:
+    found = (values.address(each.address) for each in (*order.to, *composed.cc, *order.bcc))
     return {value.key: value for value in found}
 
 

@@ -55,8 +55,8 @@ def find_holds(
         found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
         found_out += [ORIGIN] if foreign else []
         reasons = [*asked, *found_out, *send_check.waits]
-        if reasons and each.submission.letter.seal:
-            raise cannot_be_held(each.submission.letter.seal, reasons)
+        if reasons and each.submission.composed.seal:
+            raise cannot_be_held(each.submission.composed.seal, reasons)
         if reasons or send_at is not None:
             hold = to_hold(each, above, reasons, send_at, judgement.content_hash)
             found[each.document.id] = replace(hold, risk=find_risk(tx, each, reasons), origins=foreign)
@@ -97,7 +97,7 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
         thread_id=None if ready.starts_thread else ready.thread.id,
         addresses=ready.addresses,
         has_links=has_links(tx, submission, judgement),
-        has_files=bool(submission.letter.files) or judgement.has_files,
+        has_files=bool(submission.composed.files) or judgement.has_files,
         now=submission.now,
         passes_on=passed_on(submission.order),
     )
@@ -247,7 +247,7 @@ def to_new_event(ready: Ready, hold: Hold) -> NewEvent:
         pod_id=hold.pod_id,
         kind=kind,
         document=ready.document,
-        files=submission.letter.files,
+        files=submission.composed.files,
         occurred_at=submission.now,
         hold=hold,
         actor=submission.caller.actor,

@@ -29,37 +29,37 @@ class Unjudged(Exception):
     """A rule needs facts that only reading the whole mail gives. Nothing was changed."""
 
 
-def judge(order: Order, around: Context, letter: ComposedMail) -> RuleFacts:
+def judge(order: Order, around: Context, composed: ComposedMail) -> RuleFacts:
     """Of a signed or encrypted email all is assumed that a rule could ask for: its parts are not all read."""
-    own = bool(letter.seal) or has_links(order, letter)
+    own = bool(composed.seal) or has_links(order, composed)
     quoted = quoted_of_ours(around)
-    whole = letter.draft
+    whole = composed.draft
     return RuleFacts(
-        content_hash=content_hash(letter.raw, tuple(map(str, order.bcc))),
+        content_hash=content_hash(composed.raw, tuple(map(str, order.bcc))),
         has_links=own,
         has_links_with_quote=own if quoted is None else own or mentions_a_link(whole.text, whole.html),
-        has_canary=has_canary(around, letter),
-        has_files=bool(letter.seal)
-        or holds_a_file(letter.own_text, letter.own_html)
+        has_canary=has_canary(around, composed),
+        has_files=bool(composed.seal)
+        or holds_a_file(composed.own_text, composed.own_html)
         or (quoted is not None and holds_a_file(whole.text, whole.html)),
     )
 
 
-def has_links(order: Order, letter: ComposedMail) -> bool:
+def has_links(order: Order, composed: ComposedMail) -> bool:
     """In its texts, its appointment, and files that mail clients show with them."""
-    if mentions_a_link(f"{letter.own_text}{words_of(order)}", letter.own_html):
+    if mentions_a_link(f"{composed.own_text}{words_of(order)}", composed.own_html):
         return True
     if order.redirect_of is not None:
-        return passed_on.mentions_a_link(letter.raw)
-    written = letter.draft.calendar if order.calendar is None else None
+        return passed_on.mentions_a_link(composed.raw)
+    written = composed.draft.calendar if order.calendar is None else None
     if written is not None and calendar_mentions_a_link(written.content):
         return True
     return files_mention_a_link((file.content_type, file.filename, file.content) for file in order.files)
 
 
-def has_canary(around: Context, letter: ComposedMail) -> bool:
+def has_canary(around: Context, composed: ComposedMail) -> bool:
     token = around.inbox.canary
-    return token is not None and (letter.seal == ENCRYPTED or holds_token(letter.raw, token))
+    return token is not None and (composed.seal == ENCRYPTED or holds_token(composed.raw, token))
 
 
 def words_of(order: Order) -> str:

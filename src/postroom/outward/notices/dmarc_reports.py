@@ -10,7 +10,7 @@ from postroom.inward.addressing import NOBODYS_NAME
 from postroom.outward import reviewers
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
 from postroom.queue import dmarc_reports, dmarc_results, leader_leases
@@ -83,7 +83,7 @@ def write_one(tx: Tx, domain: str, day: int, mailboxes: list[str], own_domain: s
 async def deliver_report(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
     report, keys = await resources.db.read(look_up, delivery.message_id, resources.config.domain)
     if report is None:
-        await resources.db.write(letters.give_up, delivery, resources.now())
+        await resources.db.write(system_emails.give_up, delivery, resources.now())
         return
     sending = send_mail(resources, outbound, report, keys, delivery.target)
     outcome = await attempt(resources, sending, "a DMARC report could not be sent", report=report.id)

@@ -13,7 +13,7 @@ from postroom.events.push_subscriptions import PushSubscription
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_webhook import try_url
-from postroom.outward.notices import chat_forms, letters, whole_email
+from postroom.outward.notices import chat_forms, system_emails, whole_email
 from postroom.processes import pools
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery
@@ -44,7 +44,7 @@ async def deliver_notification(
 ) -> None:
     found = await resources.db.write(notifications.take, delivery.message_id)
     if found is None or found.notification.created_at + LIFETIME <= resources.now():
-        await resources.db.write(letters.give_up, delivery, resources.now())
+        await resources.db.write(system_emails.give_up, delivery, resources.now())
         return
     note, target = found
     if note.link.startswith("/"):
@@ -120,7 +120,7 @@ def send_letter(
     """Sends it as an email, which is retried like any other."""
     deliveries.record_answer(tx, delivery, None, "", 0)
     if deliveries.finish(tx, delivery, deliveries.DONE, None, "It is sent by email.", now):
-        letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note, email), now)
+        system_emails.add(tx, note.account_id, None, target.target, headline(note), text_of(note, email), now)
         notifications.record_outcome(tx, target.id, None, now)
 
 

@@ -18,7 +18,7 @@ from postroom.outward.courier import (
     domain_of,
 )
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters, notify_people
+from postroom.outward.notices import notify_people, system_emails
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
 from postroom.queue import leader_leases, tls_reports, tls_sessions
@@ -102,7 +102,7 @@ async def deliver_report(
 ) -> None:
     report, keys = await resources.db.read(look_up, delivery.message_id, resources.config.domain)
     if report is None:
-        await resources.db.write(letters.give_up, delivery, resources.now())
+        await resources.db.write(system_emails.give_up, delivery, resources.now())
         return
     if tls_report_writing.mailbox_of(delivery.target):
         sending = send_mail(resources, outbound, report, keys, delivery.target)

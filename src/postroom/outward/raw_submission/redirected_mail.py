@@ -15,7 +15,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.outward.raw_submission import submitted_mail
-from postroom.outward.send import submit_letter
+from postroom.outward.send import submit_composed
 from postroom.outward.send_stages import ComposedMail, Context, Order, SendAnswer, is_steering, new_message_id
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -62,9 +62,9 @@ async def redirect_mail(
     came = await raw_mails.read(resources, message_id, with_trace=True)
     allowed = resources.config.allowed_headers
     came = loop_mark(found.inbox) + came if has_loop_mark else came
-    order, letter = await pools.COMPOSING.run(prepare, found, came, tuple(to), key, said, allowed, now)
+    order, composed = await pools.COMPOSING.run(prepare, found, came, tuple(to), key, said, allowed, now)
     order = structs.replace(order, keeps_unread=has_loop_mark)
-    return await submit_letter(resources, caller, order, Context(found.inbox, found.thread), letter)
+    return await submit_composed(resources, caller, order, Context(found.inbox, found.thread), composed)
 
 
 def look_up(
@@ -112,7 +112,7 @@ def prepare(
     draft = to_draft(inbox, parse_mail(raw), message_id, now)
     order = submitted_mail.to_order(inbox, draft, key, request_hash, ((), (), to))
     order = structs.replace(order, thread_id=found.thread.id, redirect_of=found.message.id)
-    return order, submitted_mail.to_letter(order, draft, raw)
+    return order, submitted_mail.to_composed_mail(order, draft, raw)
 
 
 def to_draft(inbox: Inbox, parsed: ParsedMail, message_id: str, now: int) -> Draft:

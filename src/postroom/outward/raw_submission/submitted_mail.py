@@ -19,7 +19,7 @@ from postroom.inward import into_thread
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
-from postroom.outward.send import look_up, submit_letter, to_files
+from postroom.outward.send import look_up, submit_composed, to_files
 from postroom.outward.send_stages import (
     ComposedMail,
     Context,
@@ -65,12 +65,12 @@ async def send_finished(
     """Raises the same errors as any send."""
     now = resources.now()
     allowed = resources.config.allowed_headers
-    order, letter, parsed = await pools.COMPOSING.run(prepare, inbox, mail, allowed, now)
+    order, composed, parsed = await pools.COMPOSING.run(prepare, inbox, mail, allowed, now)
     found = await resources.db.read(_look_up, caller, order, parsed, now, resources.config.domain)
     if not isinstance(found, tuple):
         return msgspec.json.decode(found, type=SendReceipt)
     around, order = found
-    answer = await submit_letter(resources, caller, order, around, letter)
+    answer = await submit_composed(resources, caller, order, around, composed)
     return msgspec.json.decode(answer.content, type=SendReceipt)
 
 
@@ -101,7 +101,7 @@ def prepare(
     recipients = share_out(mail.recipients, parsed)
     said = idempotency.hash_request(inbox.id.encode(), mail.raw, *_encoded(mail.recipients))
     order = to_order(inbox, draft, key_of(draft.message_id), said, recipients)
-    return order, to_letter(order, draft, raw, seal), parsed
+    return order, to_composed_mail(order, draft, raw, seal), parsed
 
 
 def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: ParsedMail) -> None:
@@ -254,7 +254,7 @@ def to_order(
     )
 
 
-def to_letter(order: Order, draft: Draft, raw: bytes, seal: str = "") -> ComposedMail:
+def to_composed_mail(order: Order, draft: Draft, raw: bytes, seal: str = "") -> ComposedMail:
     """What is stored of it: files and appointment are those of the bytes that are sent."""
     appointment, files = invitations.read_written(raw)
     return ComposedMail(

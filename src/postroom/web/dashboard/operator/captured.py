@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from postroom.operations import captured
-from postroom.outward.notices import letters
+from postroom.outward.notices import system_emails
 from postroom.web.dashboard.page_context import PageContext
 
 SHOWN = 100
@@ -16,8 +16,8 @@ async def show_captured(context: PageContext) -> Response:
         "captured.html",
         "operator",
         title="Captured",
-        letters=[(letter, link_in(letter.content, config.base_url)) for letter in found],
-        is_captured=letters.is_captured(config),
+        emails=[(email, link_in(email.content, config.base_url)) for email in found],
+        is_captured=system_emails.is_captured(config),
     )
 
 

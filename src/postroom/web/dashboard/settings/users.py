@@ -8,8 +8,8 @@ from postroom.accounts.people import users as nouns
 from postroom.accounts.pods import Pod
 from postroom.accounts.scope import Scope
 from postroom.operations.people import sign_in, users
-from postroom.outward.notices import letters
-from postroom.outward.notices.letters import ServerLetter
+from postroom.outward.notices import system_emails
+from postroom.outward.notices.system_emails import SystemEmail
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.actions import decides, runs
@@ -42,7 +42,7 @@ async def show_people(context: PageContext, query: OffsetQuery) -> Response:
         "settings",
         title="People",
         users=page["data"],
-        letters=captured,
+        emails=captured,
         pods={
             pod.id: pod.name or pod.client_id or ("Default pod" if pod.is_default else pod.id)
             for pod in all_pods
@@ -57,16 +57,16 @@ def offered_roles(context: PageContext) -> list[str]:
     return [role for role in nouns.ROLES if role != nouns.OWNER or is_owner]
 
 
-def read_beside(tx: Tx, context: PageContext) -> tuple[list[ServerLetter], list[Pod]]:
-    """Captured letters, except those that would give the reader more rights."""
+def read_beside(tx: Tx, context: PageContext) -> tuple[list[SystemEmail], list[Pod]]:
+    """Captured emails of the server, except those that would give the reader more rights."""
     account_id = context.call.account_id
-    kept = letters.list_captured(tx, account_id)
-    found = {letter.user_id: nouns.find(tx, letter.user_id or "") for letter in kept}
+    kept = system_emails.list_captured(tx, account_id)
+    found = {email.user_id: nouns.find(tx, email.user_id or "") for email in kept}
     may_all = nouns.is_like_owner(tx, context.call.caller)
     shown = [
-        letter
-        for letter in kept
-        if (user := found[letter.user_id]) is not None and (may_all or user.role != nouns.OWNER)
+        email
+        for email in kept
+        if (user := found[email.user_id]) is not None and (may_all or user.role != nouns.OWNER)
     ]
     return shown, pods.list_within(tx, Scope(account_id), PODS_SHOWN, 0)[0]
 

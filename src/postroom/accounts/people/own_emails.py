@@ -1,4 +1,4 @@
-"""The signed mark of the server's own letters and notices to people, by which it recognizes them later.
+"""The signed mark of the server's own emails and notices to people, by which it recognizes them later.
 
 Their links sign a person in, or decide for one: they go into no inbox. Only this server can make a mark, so
 nobody makes the email of others disappear by pretending to be one.

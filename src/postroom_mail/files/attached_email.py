@@ -11,7 +11,7 @@ from postroom_mail.mime.parse import ParsedMail, parse_mail
 MAX_ATTACHMENTS = 100
 
 
-def letter_text(content: bytes, read_inside: ReadInside) -> Iterator[str]:
+def email_text(content: bytes, read_inside: ReadInside) -> Iterator[str]:
     mail = parse_mail(content)
     fields = {
         "From": mail.from_addr,

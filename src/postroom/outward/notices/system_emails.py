@@ -1,4 +1,4 @@
-"""Letters: emails of the server to its users, not subject to limits, policy or pause."""
+"""Emails of the server to its users, not subject to limits, policy or pause."""
 
 import secrets
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts import domains
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.accounts.people import mail_links, own_letters
+from postroom.accounts.people import mail_links, own_emails
 from postroom.config import CAPTURE, Config
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.outward.courier import OutgoingMail, Receipt, attempt, domain_of
@@ -30,7 +30,7 @@ MOST_CAPTURED = 500  # of all accounts; older ones go
 REMOVED_AT_ONCE = 100
 
 
-class ServerLetter(Struct, frozen=True):
+class SystemEmail(Struct, frozen=True):
     id: str
     account_id: str
     user_id: str | None
@@ -42,7 +42,7 @@ class ServerLetter(Struct, frozen=True):
     is_personal: bool = True  # for this person only: it is marked, and never stored in an inbox
 
     @classmethod
-    def from_row(cls, row: Row) -> "ServerLetter":
+    def from_row(cls, row: Row) -> "SystemEmail":
         return item_from_row(cls, row, is_personal=bool(row["is_personal"]))
 
 
@@ -55,22 +55,22 @@ def add(
     content: str,
     now: int,
     is_personal: bool = True,
-) -> ServerLetter:
-    letter = ServerLetter(
+) -> SystemEmail:
+    email = SystemEmail(
         ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now, is_personal
     )
-    insert_item(tx, "letters", letter, is_personal=int(is_personal))
-    enqueue(tx, account_id, letter.id, recipient, domain_of(recipient), now)
-    return letter
+    insert_item(tx, "letters", email, is_personal=int(is_personal))
+    enqueue(tx, account_id, email.id, recipient, domain_of(recipient), now)
+    return email
 
 
-def enqueue(tx: Tx, account_id: str, letter_id: str, target: str, lane: str, now: int) -> None:
+def enqueue(tx: Tx, account_id: str, email_id: str, target: str, lane: str, now: int) -> None:
     new = NewDelivery(
         id=ids.new(ids.NOTICE_DELIVERY, now),
         account_id=account_id,
         inbox_id="",
         kind=deliveries.NOTICE,
-        message_id=letter_id,
+        message_id=email_id,
         target=target,
         lane=lane,
         due_at=now,
@@ -80,36 +80,36 @@ def enqueue(tx: Tx, account_id: str, letter_id: str, target: str, lane: str, now
     tx.ring(deliveries.NOTICE_BELL)
 
 
-def find(tx: Tx, letter_id: str) -> ServerLetter | None:
-    row = tx.one("select * from letters where id = :id", id=letter_id)
-    return None if row is None else ServerLetter.from_row(row)
+def find(tx: Tx, email_id: str) -> SystemEmail | None:
+    row = tx.one("select * from letters where id = :id", id=email_id)
+    return None if row is None else SystemEmail.from_row(row)
 
 
-def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
-    """Letters kept here instead of sent, newest first."""
+def list_captured(tx: Tx, account_id: str) -> list[SystemEmail]:
+    """Emails kept here instead of sent, newest first."""
     rows = tx.all(
         "select * from letters where account_id = :id and state = 'captured'"
         " order by created_at desc, id desc limit :limit",
         id=account_id,
         limit=SHOWN,
     )
-    return [ServerLetter.from_row(row) for row in rows]
+    return [SystemEmail.from_row(row) for row in rows]
 
 
-def list_all_captured(tx: Tx, limit: int) -> list[ServerLetter]:
+def list_all_captured(tx: Tx, limit: int) -> list[SystemEmail]:
     """Of all accounts, newest first: only for the operator."""
     rows = tx.all(
         "select * from letters where state = 'captured' order by created_at desc, id desc limit :limit",
         limit=limit,
     )
-    return [ServerLetter.from_row(row) for row in rows]
+    return [SystemEmail.from_row(row) for row in rows]
 
 
 def keep_captured(tx: Tx, account_id: str, recipient: str, subject: str, content: str, now: int) -> None:
     """Keeps a notice that this server would have sent."""
-    letter_id = ids.new(ids.LETTER, now)
-    letter = ServerLetter(letter_id, account_id, None, recipient, subject, content, CAPTURED, now)
-    insert_item(tx, "letters", letter, is_personal=int(letter.is_personal))
+    email_id = ids.new(ids.LETTER, now)
+    email = SystemEmail(email_id, account_id, None, recipient, subject, content, CAPTURED, now)
+    insert_item(tx, "letters", email, is_personal=int(email.is_personal))
     remove_oldest_captured(tx)
 
 
@@ -129,19 +129,19 @@ def is_captured(config: Config) -> bool:
 # --- delivering
 
 
-class LetterJob(Struct, frozen=True):
-    letter: ServerLetter
-    mark: str  # "" for a letter that any inbox may get
+class SystemEmailJob(Struct, frozen=True):
+    email: SystemEmail
+    mark: str  # "" for an email that any inbox may get
     keys: tuple[DkimKey, ...]
 
 
-async def deliver_letter(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
+async def deliver_system_email(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
     job = await resources.db.read(look_up, delivery.message_id, resources.config.domain)
-    if job is None or job.letter.created_at + LIFETIME <= resources.now():
+    if job is None or job.email.created_at + LIFETIME <= resources.now():
         await resources.db.write(give_up, delivery, resources.now())
         return
     handing_over = hand_over(resources, outbound, job, resources.now())
-    outcome = await attempt(resources, handing_over, "notice could not be sent", letter=job.letter.id)
+    outcome = await attempt(resources, handing_over, "notice could not be sent", email=job.email.id)
     tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
 
@@ -161,13 +161,13 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
         tx.run("delete from letters where id = :id", id=tried.delivery.message_id)
 
 
-def look_up(tx: Tx, letter_id: str, service_domain: str) -> LetterJob | None:
-    letter = find(tx, letter_id)
-    if letter is None:
+def look_up(tx: Tx, email_id: str, service_domain: str) -> SystemEmailJob | None:
+    email = find(tx, email_id)
+    if email is None:
         return None
-    return LetterJob(
-        letter,
-        own_letters.new_mark(tx) if letter.is_personal else "",
+    return SystemEmailJob(
+        email,
+        own_emails.new_mark(tx) if email.is_personal else "",
         domains.signing_keys(tx, service_domain, service_domain),
     )
 
@@ -177,29 +177,29 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
     deliveries.finish(tx, delivery, deliveries.CANCELLED, None, "", now)
 
 
-async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, now: int) -> Receipt:
-    letter, domain = job.letter, resources.config.domain
-    raw = await pools.READING.run(write_letter, letter, domain, now, job.mark)
+async def hand_over(resources: Resources, outbound: Outbound, job: SystemEmailJob, now: int) -> Receipt:
+    email, domain = job.email, resources.config.domain
+    raw = await pools.READING.run(write_system_email, email, domain, now, job.mark)
     if job.keys:
-        unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.keys, now)
+        unsigned = Unsigned(f"email {email.id}", raw, domain, job.keys, now)
         raw = await outbound.signers.sign(unsigned) + raw
-    mail = OutgoingMail("", letter.recipient, raw, domain_of(letter.recipient))
+    mail = OutgoingMail("", email.recipient, raw, domain_of(email.recipient))
     return await outbound.courier.deliver(mail)
 
 
-def write_letter(letter: ServerLetter, domain: str, now: int, mark: str) -> bytes:
+def write_system_email(email: SystemEmail, domain: str, now: int, mark: str) -> bytes:
     return compose.compose(
         Draft(
             from_name="Postroom",
             from_address=f"{NOBODYS_NAME}@{domain}",
-            to=(letter.recipient,),
-            subject=letter.subject,
-            text=letter.content,
-            message_id=own_letters.message_id(mark, domain)
+            to=(email.recipient,),
+            subject=email.subject,
+            text=email.content,
+            message_id=own_emails.message_id(mark, domain)
             if mark
             else compose.new_message_id(domain, secrets.token_bytes(16)),
             date_at=now,
             automated=True,
-            headers={own_letters.FIELD: mark} if mark else {},
+            headers={own_emails.FIELD: mark} if mark else {},
         )
     )
