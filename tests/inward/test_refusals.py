@@ -35,6 +35,8 @@ RECORDS: Records = {
     ("huge.test", "TXT"): [b"v=spf1 " + b"ip4:8.8.8.8 " * 4_000],
     ("lists.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
     ("bank.test", "TXT"): ["v=spf1 ip4:8.8.8.8 -all"],
+    ("news.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
+    ("_dmarc.news.test", "TXT"): ["v=DMARC1; p=none"],
     ("4.4.8.8.in-addr.arpa", "PTR"): ["mail.sender.test"],
     ("s1._domainkey.lists.test", "TXT"): [dkim.public_record(signing_key())],
     ("s1._domainkey.other.test", "TXT"): [dkim.public_record(signing_key())],

@@ -327,6 +327,8 @@ def set_findings(tx: Tx, inbox: Inbox, message: Message, found: Examined, rules:
     weighed = weigh(found.evidence, proven.auth, standing, rules)
     judged = structs.replace(screening.judged(proven, found.findings), junk=weighed)
     messages.set_document(tx, judged)
+    if weighed.is_junk and is_proven:
+        correspondents.find_junk(tx, inbox.id, sender_of(document))
     threads.record_verdict(tx, message.thread_id, judged.verdict)
     holds.raise_risk(tx, message.thread_id, judged.verdict)
     return judged

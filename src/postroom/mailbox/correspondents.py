@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from postroom.storage.database import Tx, all_of
+from postroom.storage.database import Tx, all_of, one_of
 
 KNOWN_LIMIT = 300
+NO_JUNK, FOUND_JUNK, CALLED_JUNK = 0, 1, 2  # of an address: by the filter, by a person
 NAMESAKES_LIMIT = 10
 
 
@@ -15,6 +16,7 @@ class KnownSince(Struct, frozen=True):
 
     first_at: int | None
     verified_at: int | None
+    junk: int = NO_JUNK
 
 
 def add(tx: Tx, found: Iterable[tuple[str, str, bool]], now: int) -> set[tuple[str, str]]:
@@ -39,12 +41,13 @@ def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Kno
     """Return what an inbox knows of these addresses."""
     rows = all_of(
         tx,
-        "select address, first_at, verified_at from correspondents where inbox_id = :inbox_id and :wanted",
+        "select address, first_at, verified_at, junk from correspondents"
+        " where inbox_id = :inbox_id and :wanted",
         "address",
         addresses,
         inbox_id=inbox_id,
     )
-    return {row["address"]: KnownSince(row["first_at"], row["verified_at"]) for row in rows}
+    return {row["address"]: KnownSince(row["first_at"], row["verified_at"], row["junk"]) for row in rows}
 
 
 def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
@@ -55,6 +58,36 @@ def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
         inbox_id=inbox_id,
         address=address,
         now=now,
+    )
+
+
+def find_junk(tx: Tx, inbox_id: str, address: str) -> None:
+    """The junk filter found an email of this address to be junk."""
+    tx.run(
+        "update correspondents set junk = :found"
+        " where inbox_id = :inbox_id and address = :address and junk = 0",
+        found=FOUND_JUNK,
+        inbox_id=inbox_id,
+        address=address,
+    )
+
+
+def call_junk(tx: Tx, inbox_id: str, addresses: Sequence[str], now: int) -> None:
+    """A person calls emails of these addresses junk. The addresses become no known ones by that."""
+    tx.many(
+        "insert into correspondents (inbox_id, address, is_trusted, first_at, junk) values :rows"
+        " on conflict (inbox_id, address) do update set junk = excluded.junk",
+        [(inbox_id, address, 0, now, CALLED_JUNK) for address in sorted(set(addresses))],
+    )
+
+
+def call_wanted(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> None:
+    """A person calls emails of these addresses wanted: what is known against them counts no more."""
+    is_wanted, wanted = one_of("address", sorted(set(addresses)))
+    tx.run(
+        f"update correspondents set junk = 0 where inbox_id = :inbox_id and junk > 0 and {is_wanted}",
+        inbox_id=inbox_id,
+        **wanted,
     )
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
+from postroom.clock import DAY
 from postroom.inward.into_thread import Names
 from postroom.inward.junk.weighing import Evidence, Standing
 from postroom.mailbox import correspondents
+from postroom.mailbox.correspondents import CALLED_JUNK, NO_JUNK, KnownSince
 from postroom.queue import deliveries
 from postroom.storage.database import Tx, all_of
 from postroom_mail.mime.parse import MAX_REFERENCES
@@ -47,16 +50,25 @@ def find_standing(
     if not (senders and is_genuine):
         return Standing()
     known = correspondents.list_known(tx, inbox.inbox_id, senders)
-    is_known = all(_wrote_before(known.get(each), now) for each in senders)
+    standing = _of_known([known.get(each) for each in senders], now)
     if policy.are_allowed(tx, inbox, senders):
-        return Standing(is_known, ALLOWED)
+        return replace(standing, exempt=ALLOWED)
     if deliveries.wrote_to_all(tx, inbox.inbox_id, senders):
-        return Standing(is_known, CORRESPONDENT)
-    return Standing(is_known)
+        return replace(standing, exempt=CORRESPONDENT)
+    return standing
 
 
-def _wrote_before(known: correspondents.KnownSince | None, now: int) -> bool:
-    return known is not None and (known.first_at is None or known.first_at < now)
+def _of_known(known: Sequence[KnownSince | None], now: int) -> Standing:
+    """Whose email was junk is not known by it. All senders have to be known, and one can send junk."""
+    return Standing(
+        is_known=all(_wrote_before(each, now) for each in known),
+        is_new=not all(_wrote_before(each, now - DAY) for each in known),
+        sends_junk=any(each is not None and each.junk == CALLED_JUNK for each in known),
+    )
+
+
+def _wrote_before(known: KnownSince | None, now: int) -> bool:
+    return known is not None and known.junk == NO_JUNK and (known.first_at is None or known.first_at < now)
 
 
 def is_answer(tx: Tx, inbox_id: str, answered: Sequence[str]) -> bool:

@@ -11,7 +11,8 @@ from postroom_mail.junk.model import probability
 WORDS = "words"
 # Of a sender. DMARC fails for a forgery, or a mailing list; real servers have a reverse name and a host name.
 OF_DMARC = {"pass": -0.5, "fail": 1.5, "permerror": 1.0}
-SPF_FAILS, NO_REVERSE_NAME, ODD_HELO, KNOWN_SENDER = 0.8, 0.7, 0.4, -1.5
+SPF_FAILS, NO_REVERSE_NAME, ODD_HELO = 0.8, 0.7, 0.4
+KNOWN_SENDER, NEW_SENDER, JUNK_SENDER = -1.5, -0.5, 2.0  # known for a day, for less, and for junk
 QUARANTINE = "quarantine"  # the disposition
 POLICY_ASKS = 12.0  # more than all words can take back
 SHOWN_DIGITS = 2
@@ -33,6 +34,8 @@ class Standing(Struct, frozen=True):
 
     is_known: bool = False
     exempt: str = ""
+    is_new: bool = False  # known for less than a day
+    sends_junk: bool = False
 
 
 def weigh(evidence: Evidence, verdicts: Verdicts | None, standing: Standing, rules: JunkRules) -> Junk:
@@ -61,7 +64,9 @@ def of_sender(evidence: Evidence, verdicts: Verdicts | None, standing: Standing)
     if evidence.has_odd_helo:
         found.append(JunkReason("odd_helo", ODD_HELO))
     if standing.is_known:
-        found.append(JunkReason("known_sender", KNOWN_SENDER))
+        found.append(JunkReason("known_sender", NEW_SENDER if standing.is_new else KNOWN_SENDER))
+    if standing.sends_junk and verdicts is not None and verdicts.dmarc == "pass":
+        found.append(JunkReason("junk_sender", JUNK_SENDER))
     return found
 
 

@@ -7,7 +7,7 @@ from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, NothingToDo
 from postroom.inward import examine
 from postroom.inward.junk import examples, moves
-from postroom.mailbox import messages
+from postroom.mailbox import correspondents, documents, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, Message
 from postroom.storage.database import Tx
@@ -33,6 +33,7 @@ def teach(
         else:
             moves.say(tx, message, is_junk)
         audit.record_by(tx, caller, action, message.id, now, within=inbox.scope)
+    _remember_senders(tx, inbox, told, is_junk, now)
     examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
 
 
@@ -41,7 +42,18 @@ def note(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_ju
     told = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
     for message in told:
         moves.say(tx, message, is_junk)
+    _remember_senders(tx, inbox, told, is_junk, now)
     examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
+
+
+def _remember_senders(tx: Tx, inbox: Inbox, told: Sequence[Message], is_junk: bool, now: int) -> None:
+    """A forged email says nothing against its sender: only what passed DMARC does."""
+    found = [documents.decode(each.document) for each in told]
+    if is_junk:
+        proven = [each for each in found if each.auth is not None and each.auth.dmarc == "pass"]
+        correspondents.call_junk(tx, inbox.id, list(map(examine.sender_of, proven)), now)
+    else:
+        correspondents.call_wanted(tx, inbox.id, list(map(examine.sender_of, found)))
 
 
 def _is_teachable(tx: Tx, message: Message) -> bool:
