@@ -167,7 +167,7 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
         hostile = [("hangs.test", 2.5), ("many.test", 2.5), zones[0]]
         found = await ask_lists(patient, hostile[:1], [], PEER, NO_PAGE, faults, 9)
         assert (found, faults.found["list hangs.test"].words) == ((), AWAY)
-        monkeypatch.undo()
+        monkeypatch.setattr(lists, "SECONDS", 60)  # the machine may be busy
         found = await ask_lists(patient, hostile[1:], [], PEER, NO_PAGE, faults, 10)
         assert [each.name for each in found] == ["list many.test", "list good.test"]
         await patient.close()
