@@ -39,8 +39,8 @@ class PlannedTx:
     def ring(self, *bells: str) -> None: ...
 
     @property
-    def words(self) -> WordIndex:
-        return self._tx.words
+    def fulltext(self) -> WordIndex:
+        return self._tx.fulltext
 
     def _plan(self, sql: str, params: dict[str, object]) -> None:
         if sql not in self.plans:

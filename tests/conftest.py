@@ -326,7 +326,7 @@ async def until_somebody_listens(server: Server) -> None:
     bell = event_log.bell((await server.api.get("/v1/me")).json()["accountId"])
     db = server.resources.db
     assert isinstance(db, SqliteDatabase | PostgresDatabase)
-    await until(lambda: db._bells._ears.get(bell))
+    await until(lambda: db._bells._subscriptions.get(bell))
 
 
 @contextlib.asynccontextmanager

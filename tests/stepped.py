@@ -29,7 +29,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.storage.journal import Journal
 from postroom.storage.opening import open_blobs, open_database
-from postroom.web.door import App
+from postroom.web.app import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom_mail.files.extraction import Extraction

@@ -12,7 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from postroom import __version__, config
-from postroom.host_setup.reach import endpoints
+from postroom.host_setup.reachability import endpoints
 from postroom.host_setup.settings_file import Host, find_settings_path, merge, settings_of
 from postroom.host_setup.systemd import Service, unit_text
 from tests import programs

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from postroom.storage.bells import BellEar
+from postroom.storage.bells import BellSubscription
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex, in_parts
 from postroom.storage.engines.postgres import PostgresTx
 from postroom.storage.engines.sqlite import SqliteTx
@@ -59,9 +59,9 @@ class WatchedTx:
             return self._tx.many(sql, rows)
 
     @property
-    def words(self) -> WordIndex:
+    def fulltext(self) -> WordIndex:
         """Not watched: it looks in parts of its index, and what it finds is counted where it is read."""
-        return self._tx.words
+        return self._tx.fulltext
 
     @contextmanager
     def _watch(self, sql: str, params: dict[str, object]) -> Iterator[None]:
@@ -141,8 +141,8 @@ class WatchedDatabase:
     def ring(self, *bells: str) -> None:
         self._db.ring(*bells)
 
-    def listen(self, bell: str) -> BellEar:
-        subscription: BellEar = self._db.listen(bell)  # type: ignore[assignment]
+    def listen(self, bell: str) -> BellSubscription:
+        subscription: BellSubscription = self._db.listen(bell)  # type: ignore[assignment]
         return subscription
 
     async def close(self) -> None:

@@ -38,7 +38,7 @@ from postroom.inward import examine, received_reports, review_answers, screening
 from postroom.inward.extraction_pool import ExtractionPool
 from postroom.inward.journal import positions
 from postroom.inward.receive import Reader
-from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
+from postroom.mail_server import MailClientPorts, MailServer, start_mail_clients, start_mail_intake
 from postroom.net.allowed_target import ForbiddenTarget, check_url
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
@@ -69,8 +69,8 @@ from postroom.storage.opening import open_blobs, open_database
 from postroom.upkeep.shared_blob_store import keep_store, require_one_store
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
+from postroom.web.app import App
 from postroom.web.dashboard.delayed_operations import carry_out_delayed
-from postroom.web.door import App
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
@@ -100,7 +100,7 @@ class Postroom:
         mail_server: MailServer,
         streams: Streams,
         certificate: Certificate,
-        programs: ProgramPorts,
+        programs: MailClientPorts,
     ) -> None:
         self.resources = resources
         self._mail_server = mail_server
@@ -138,7 +138,7 @@ async def serving(
         config, listener = lock_folder_and_listen(stack, config)
         certificate = await read_certificate(config)
         resources = await open_resources(
-            stack, config, clock or SystemClock(), resolver or Resolver(trusts_proofs=config.dane)
+            stack, config, clock or SystemClock(), resolver or Resolver(trusts_dnssec=config.dane)
         )
         first = await resources.db.write(make_first_account, config, resources.now())
 
@@ -162,7 +162,7 @@ async def serving(
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
         follower = Follower(resources, mail_server.reader, tokens, asyncio.Semaphore(BATCHES_AT_ONCE))
         run(stack, resources, "mailboxes", partial(follow_all, follower))
-        programs = await start_mail_programs(stack, resources, extractor, certificate)
+        programs = await start_mail_clients(stack, resources, extractor, certificate)
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
         resources.gauges.update(
@@ -279,19 +279,19 @@ async def start_http(
     certificate: Certificate,
 ) -> Streams:
     streams = Streams(resources, Hubs(resources))
-    door = App(resources, webhook_courier, streams, posts, CalDav(resources).answer)
+    app = App(resources, webhook_courier, streams, posts, CalDav(resources).answer)
     run(stack, resources, "key watch", streams.watch_keys)
-    run(stack, resources, "session watch", door.live.watch_sessions)
+    run(stack, resources, "session watch", app.live.watch_sessions)
     run(stack, resources, "delayed actions", partial(carry_out_delayed, resources, webhook_courier))
-    stack.push_async_callback(door.save_use)
-    run(stack, resources, "key use", partial(save_use_regularly, door))
+    stack.push_async_callback(app.save_use)
+    run(stack, resources, "key use", partial(save_use_regularly, app))
     proxies = Proxies(resources.config.trusted_proxies)
     tls = certificate.context if serves_https(resources.config) else None
-    http = HttpServer(door, listener, max_connections=max_connections, proxies=proxies, tls=tls)
+    http = HttpServer(app, listener, max_connections=max_connections, proxies=proxies, tls=tls)
     await http.start()
     stack.push_async_callback(http.stop)
     stack.push_async_callback(streams.close)
-    stack.callback(door.live.close)
+    stack.callback(app.live.close)
     stack.callback(resources.stopping.set)
     return streams
 
@@ -307,10 +307,10 @@ async def read_certificate(config: Config) -> Certificate:
         raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 
 
-async def save_use_regularly(door: App) -> None:
+async def save_use_regularly(app: App) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
-        await door.save_use()
+        await app.save_use()
 
 
 def run(

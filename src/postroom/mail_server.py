@@ -95,17 +95,17 @@ async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
         raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
 
 
-class ProgramPorts(Struct, frozen=True):
+class MailClientPorts(Struct, frozen=True):
     """Where they listen; None: not at all."""
 
     imap: int | None
     submission: int | None
 
 
-async def start_mail_programs(
+async def start_mail_clients(
     stack: contextlib.AsyncExitStack, resources: Resources, extractor: Extractor, certificate: Certificate
-) -> ProgramPorts:
-    return ProgramPorts(
+) -> MailClientPorts:
+    return MailClientPorts(
         await _start_imap(stack, resources, extractor, certificate),
         await _start_submission(stack, resources, certificate),
     )

@@ -52,7 +52,7 @@ def describe(error: msgspec.ValidationError, kind: Any = None) -> tuple[str, str
         path = f"{path}.{missing[1]}"
     name = path.replace("[...]", "[]").removeprefix(".")
     field = re.split(r"[.\[]", name, maxsplit=1)[0]
-    told = "is missing" if missing is not None else _told(reason, path, kind)
+    told = "is missing" if missing is not None else _describe(reason, path, kind)
     whole = f"a name in {name}" if parts and parts["key"] else name
     return field, f"{whole or 'The body'} {told}."
 
@@ -65,9 +65,9 @@ def unreadable(what: str, error: Exception, kind: Any) -> str:
     return f"{what} cannot be read: {told or 'It is not valid JSON.'}"
 
 
-def _told(reason: str, path: str, kind: Any) -> str:
+def _describe(reason: str, path: str, kind: Any) -> str:
     if expected := _EXPECTED.match(reason):
-        return _told_expected(expected["kind"], expected["more"])
+        return _describe_expected(expected["kind"], expected["more"])
     if choice := _CHOICE.fullmatch(reason):
         return f"is not a known value: {choice['value'][:SHOWN_CHARACTERS]}{_choices(path, kind)}"
     if unknown := _UNKNOWN.fullmatch(reason):
@@ -82,7 +82,7 @@ def _told(reason: str, path: str, kind: Any) -> str:
     return "does not have the form that the reference describes"
 
 
-def _told_expected(kind: str, more: str) -> str:
+def _describe_expected(kind: str, more: str) -> str:
     got = re.fullmatch(r", got `(\w+)`", more)
     wanted = " or ".join(KINDS.get(each, each) for each in kind.split(" | "))
     if got is not None:

@@ -27,7 +27,7 @@ NEWEST_SHOWN = 10
 P = ParamSpec("P")
 
 
-def _told(
+def _answers_refusals(
     tool: "Callable[Concatenate[MailTools, P], str]",
 ) -> "Callable[Concatenate[MailTools, P], str]":
     """A refusal is an answer that the model can read, and does not end its run."""
@@ -49,13 +49,13 @@ class MailTools:
         self._client = client
         self._inbox_id = inbox_id
 
-    @_told
+    @_answers_refusals
     def list_unread_threads(self) -> str:
         """List the threads with work to do: what came in and is neither answered nor marked read."""
         page = self._client.list_threads(self._inbox_id, is_read=False, limit=20)
         return _listed(page.data, page.total)
 
-    @_told
+    @_answers_refusals
     def read_thread(self, thread_id: str) -> str:
         """Read the newest messages of a thread, oldest of them first."""
         page = self._client.list_thread_messages(thread_id, order="desc", limit=NEWEST_SHOWN)
@@ -63,7 +63,7 @@ class MailTools:
         shown = [_described(message, delimiters) for message in reversed(page.data)]
         return "\n\n".join([f"{delimiters.notice} {page.total} messages in all.", *shown])
 
-    @_told
+    @_answers_refusals
     def search_messages(self, query: str) -> str:
         """Find mail by words in it or in its files; from:, to:, subject:, "a phrase" and -not work too."""
         found = self._client.run(calls.search_page(query, inbox_id=self._inbox_id, limit=NEWEST_SHOWN)).data
@@ -71,18 +71,18 @@ class MailTools:
         lines = [f"{one.message.thread_id}: {delimiters.wrap(one.snippet)}" for one in found]
         return "\n".join([delimiters.notice, *lines]) if lines else "Nothing was found."
 
-    @_told
+    @_answers_refusals
     def send_email(self, to: str, subject: str, body: str) -> str:
         """Send a new email, which starts a thread. To answer an email use reply_to_thread."""
-        return _fate(self._client.send(self._inbox_id, to=to, subject=subject, body=body))
+        return _described_send(self._client.send(self._inbox_id, to=to, subject=subject, body=body))
 
-    @_told
+    @_answers_refusals
     def reply_to_thread(self, thread_id: str, body: str) -> str:
         """Answer the newest mail of a thread; the thread is then marked read."""
         key = _key(thread_id, body, *(one.id for one in newest(self._client, thread_id)))
-        return _fate(self._client.reply(thread_id, body, automated=True, idempotency_key=key))
+        return _described_send(self._client.reply(thread_id, body, automated=True, idempotency_key=key))
 
-    @_told
+    @_answers_refusals
     def leave_to_a_person(self, thread_id: str) -> str:
         """Leave a thread to a person: it is labelled for them and marked read."""
         set_aside(self._client, thread_id)
@@ -166,7 +166,7 @@ def _described(message: Message, delimiters: Delimiters) -> str:
     return f"{message.direction} {message.id}\n{delimiters.wrap(cut(text, BODY_LIMIT_CHARACTERS), doubt)}"
 
 
-def _fate(sent: Sent) -> str:
+def _described_send(sent: Sent) -> str:
     held = "" if sent.hold is None else f" It waits ({sent.hold.state}) and is sent when that is over."
     return f"Accepted as {sent.id} in thread {sent.thread_id}.{held}"
 

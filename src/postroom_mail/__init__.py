@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from postroom_mail.authentication.authenticity import Judgement
     from postroom_mail.authentication.dkim_verify import DkimVerdict
     from postroom_mail.authentication.lookup import DnsTemporary, Lookup
-    from postroom_mail.authentication.proofs import (
+    from postroom_mail.authentication.sign_and_verify import (
         SigningKey,
         authenticate,
         check_spf,
@@ -100,7 +100,7 @@ _NAMES = {
     "authentication.authenticity": ("Judgement",),
     "authentication.dkim_verify": ("DkimVerdict",),
     "authentication.lookup": ("DnsTemporary", "Lookup"),
-    "authentication.proofs": (
+    "authentication.sign_and_verify": (
         "SigningKey",
         "authenticate",
         "check_spf",

@@ -63,8 +63,8 @@ class Watched:
         return self._tx.many(sql, rows)
 
     @property
-    def words(self) -> WordIndex:
-        return self._tx.words
+    def fulltext(self) -> WordIndex:
+        return self._tx.fulltext
 
 
 @dataclass(frozen=True)

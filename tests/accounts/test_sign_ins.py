@@ -8,7 +8,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import challenges, mail_links, passkeys, users
 from postroom.accounts.people.users import ADMIN, APPROVER, VIEWER
 from postroom.accounts.scope import Scope
-from postroom.accounts.sessions import SignInOrigin, SignInProof
+from postroom.accounts.sessions import SignInGrant, SignInOrigin
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, NotFound, Unauthorized
 from postroom.queue import delayed_actions
@@ -27,14 +27,14 @@ async def account_id(db: Database) -> str:
     return (await db.write(make_inbox)).account_id
 
 
-def open_session(tx: Tx, proof: SignInProof) -> str:
+def open_session(tx: Tx, grant: SignInGrant) -> str:
     token = sessions.new_token()
-    sessions.add(tx, proof, "Ann", ORIGIN, token, START)
+    sessions.add(tx, grant, "Ann", ORIGIN, token, START)
     return token
 
 
-def of_key(caller: Caller, *, by_key: bool = True) -> SignInProof:
-    return SignInProof(caller.account_id, caller.key_id, is_operator=False, by_key=by_key)
+def of_key(caller: Caller, *, by_key: bool = True) -> SignInGrant:
+    return SignInGrant(caller.account_id, caller.key_id, is_operator=False, by_key=by_key)
 
 
 async def test_a_session_is_good_until_its_end_and_with_its_key(db: Database, account_id: str) -> None:
@@ -79,7 +79,7 @@ async def test_a_session_of_a_user_is_of_an_active_one_in_one_of_the_pods(
     def run(tx: Tx) -> None:
         one, two = (pods.add(tx, account_id, None, name, START).id for name in ("one", "two"))
         user, _ = make_user(tx, account_id, "ann", APPROVER, one, two)
-        tokens = [open_session(tx, users.proof_of(user)) for _ in range(3)]
+        tokens = [open_session(tx, users.sign_in_grant(user)) for _ in range(3)]
         found = sessions.find(tx, tokens[0], START)
         assert found is not None
         session, who = found
@@ -124,7 +124,7 @@ async def test_a_link_is_for_a_whole_key_of_a_program_and_good_once_until_its_en
         assert sessions.find_link(tx, "second", end) is None
         assert sessions.take_link(tx, "second", end) is None
         taken = sessions.take_link(tx, "third", end - 1)
-        assert taken == SignInProof(account_id, full.key_id, is_operator=True, by_key=False)
+        assert taken == SignInGrant(account_id, full.key_id, is_operator=True, by_key=False)
         assert sessions.take_link(tx, "third", START) is None
 
     await db.write(run)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from postroom.web.door import App
+from postroom.web.app import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
@@ -70,9 +70,9 @@ async def test_the_time_line_has_the_tools_that_an_agent_called(server: Server) 
     inbox_id = await server.new_inbox("bob")
     agent = await agent_of(server, inbox_id)
     resources = server.resources
-    door = App(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
+    app = App(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
     headers = {"Authorization": f"Bearer {agent['token']}", "Accept": "application/json, text/event-stream"}
-    inside = httpx2.ASGITransport(door)
+    inside = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(
         transport=inside, base_url=resources.config.base_url, headers=headers
     ) as own:
@@ -84,7 +84,7 @@ async def test_the_time_line_has_the_tools_that_an_agent_called(server: Server) 
         ):
             call = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
             await own.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **call})
-    await door.save_use()
+    await app.save_use()
     async with signed_in(server) as page:
         shown = " ".join((await page.get(f"/app/agents/{agent['id']}")).text.split())
     assert "list_unread_threads for bob@postroom.localhost 2 times" in shown

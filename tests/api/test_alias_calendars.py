@@ -63,11 +63,11 @@ async def test_an_own_alias_is_not_invited_and_an_alias_of_another_inbox_has_its
     )
     assert declined.status_code == 200, declined.text
 
-    async def is_told() -> bool:
+    async def is_ordered() -> bool:
         shown = (await server.api.get(f"/v1/calendar-events/{made['id']}")).json()
         return "declined" in [each["participationStatus"] for each in shown["attendees"]]
 
-    await until(is_told)
+    await until(is_ordered)
     assert await busy_of(server, bob) == [], "an answer under the alias frees the time of its inbox"
     path = f"/v1/calendar-events/{made['id']}"
     changed = await server.api.patch(

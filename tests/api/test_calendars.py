@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postroom.calendar_errors import EventChanged
-from postroom.operations.calendars import imported
+from postroom.operations.calendars.imported import MOST_EMITTED
 from postroom.upkeep.calendar_times import step
 from postroom.web.api.calendar_events import ATTEMPTS, again_if_changed
 from tests.api.test_policy import block
@@ -264,7 +264,7 @@ async def test_the_log_tells_of_what_is_imported_and_still_to_come_up_to_a_numbe
     path = f"/v1/calendars/{calendar['id']}/import"
     for summary, year in (("Talk", 26), ("Changed", 27)):
         listed = [
-            event.format(number, summary, year if number else 20) for number in range(imported.TOLD + 20)
+            event.format(number, summary, year if number else 20) for number in range(MOST_EMITTED + 20)
         ]
         content = "".join(["BEGIN:VCALENDAR\r\n", *listed, "END:VCALENDAR\r\n"])
         assert (await server.api.post(path, json={"content": content})).status_code == 200
@@ -272,7 +272,7 @@ async def test_the_log_tells_of_what_is_imported_and_still_to_come_up_to_a_numbe
     told = [(each["event"], each["calendar_event"]["summary"]) for each in kinds]
     assert (
         told
-        == [("calendar.created", "Talk")] * imported.TOLD + [("calendar.changed", "Changed")] * imported.TOLD
+        == [("calendar.created", "Talk")] * MOST_EMITTED + [("calendar.changed", "Changed")] * MOST_EMITTED
     )
 
 

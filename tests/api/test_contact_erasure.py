@@ -237,7 +237,7 @@ async def test_email_that_comes_meanwhile_stays_and_can_be_erased_too(server: Se
     await server.deliver(FILE.replace(b"<f@x>", b"<waiting@x>"), "hello")
     await until(lambda: has_received(server, 2), "it is examined")
     db, now = server.resources.db, server.clock.now()
-    assert await db.write(leader_leases.take, run_jobs.DUTY, "another node", now + run_jobs.DUTY_HELD, now)
+    assert await db.write(leader_leases.take, run_jobs.LEASE, "another node", now + run_jobs.LEASE_HELD, now)
     await db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, job_id), job_id)))
     await db.write(erase_contact.take_step, job_id, server.clock.now())
     server.clock.turn(SECOND)
@@ -250,7 +250,7 @@ async def test_email_that_comes_meanwhile_stays_and_can_be_erased_too(server: Se
     assert [each["rfcMessageId"] for each in left if each["fromAddr"][-len(ANN) - 1 : -1] == ANN] == [
         "<meanwhile@x>"
     ]
-    server.clock.turn(MINUTE)  # the duty of the other node ends
+    server.clock.turn(MINUTE)  # the lease of the other node ends
     await server.api.patch("/v1/account", json={"erasureApproval": False})
     again = await erase(server)
     assert (again["result"]["messages"], again["result"]["contacts"]) == (1, 1)
@@ -323,10 +323,10 @@ async def test_several_nodes_erase_once_and_one_at_a_time(server: Server) -> Non
     await server.api.patch("/v1/account", json={"erasureApproval": True})
     job_id = (await server.api.delete(f"/v1/contacts/{ANN}")).json()["jobId"]
     db, now = server.resources.db, server.clock.now()
-    assert await db.write(leader_leases.take, run_jobs.DUTY, "another node", now + run_jobs.DUTY_HELD, now)
+    assert await db.write(leader_leases.take, run_jobs.LEASE, "another node", now + run_jobs.LEASE_HELD, now)
     await db.write(lambda tx: jobs.start(tx, jobs.get(tx, scope_of(tx, job_id), job_id)))
     await run_jobs.carry_out(server.resources, job_id)
-    assert (await server.api.get(f"/v1/jobs/{job_id}")).json()["done"] == 0, "the other has the duty"
+    assert (await server.api.get(f"/v1/jobs/{job_id}")).json()["done"] == 0, "the other has the lease"
     await asyncio.gather(*(take_all_steps(server, job_id) for _ in range(3)))
     job = await finished(server, job_id)
     counts = {name: job["result"][name] for name in ("messages", "files", "drafts", "contacts")}

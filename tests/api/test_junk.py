@@ -248,7 +248,7 @@ async def test_in_v0_junk_has_the_label_spam_and_an_event_of_its_own(server: Ser
     query = {"include_spam": "true"}
     (spam,) = (await server.api.get(f"/v0/inboxes/{inbox_id}/messages", params=query)).json()["messages"]
     assert "spam" in spam["labels"]
-    assert agentmail_events.TOLD["message.junk"] == ("message.received.spam",)
+    assert agentmail_events.KINDS_OF_V0["message.junk"] == ("message.received.spam",)
     assert "message.received.spam" in agentmail_events.NOT_BY_DEFAULT
 
 

@@ -25,10 +25,10 @@ from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database
+from postroom.web.app import App
 from postroom.web.connection import HEAD_LIMIT_BYTES
 from postroom.web.dashboard.forms import COOKIE
 from postroom.web.dashboard.routes import PAGES
-from postroom.web.door import App
 from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Route

@@ -123,9 +123,9 @@ async def test_mail_that_a_policy_stops_is_kept_and_not_shown(server: Server) ->
     await block(server, "inbound", "spam.example")
     await server.deliver(mail("eve@spam.example"), "own")
     await server.deliver(mail("alice@example.com", 2), "own")
-    told_of = {event["event"]: event for event in await events(server, 2)}
-    assert set(told_of) == {"message.blocked", "message.received"}
-    assert told_of["message.blocked"]["thread_id"] == ""
+    notice_of = {event["event"]: event for event in await events(server, 2)}
+    assert set(notice_of) == {"message.blocked", "message.received"}
+    assert notice_of["message.blocked"]["thread_id"] == ""
     assert [message["fromAddr"] for message in await listed(server, inbox_id)] == ["alice@example.com"]
     both = await listed(server, inbox_id, include="blocked")
     assert {message["fromAddr"]: message["blocked"] for message in both} == {

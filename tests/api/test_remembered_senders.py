@@ -16,7 +16,7 @@ from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
-from postroom.web.door import App
+from postroom.web.app import App
 from postroom.web.requests.authentication import CallerCache
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
@@ -185,13 +185,13 @@ LOOK_UP = "token_hash = :token_hash"
 
 @pytest.fixture
 async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.AsyncClient, WatchedDatabase]]:
-    """The same server by a door of its own, whose every statement is watched."""
+    """The same server by a app of its own, whose every statement is watched."""
     db = WatchedDatabase(server.resources.db, work)
     watched = structs.replace(server.resources, db=db)
     streams = Streams(watched, Hubs(watched))
-    door = httpx2.ASGITransport(App(watched, NoCourier(), streams, post_intake(watched)))
+    app = httpx2.ASGITransport(App(watched, NoCourier(), streams, post_intake(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
-    async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
+    async with httpx2.AsyncClient(transport=app, base_url="http://inside", headers=headers) as client:
         yield client, db
 
 

@@ -106,7 +106,7 @@ async def test_what_is_not_proved_is_as_if_there_were_no_records(
 
 async def test_a_resolver_whose_word_does_not_count_is_not_asked(site: Site, dns: DnsServer) -> None:
     site.publish(f"3 1 1 {'00' * 32}")
-    resolver = Resolver([dns.address], deadline_seconds=20, trusts_proofs=False)
+    resolver = Resolver([dns.address], deadline_seconds=20, trusts_dnssec=False)
     courier = SmtpCourier(resolver, own_name="here.example", allow_private=True, port=site.peer.port)
     assert (await courier.deliver(mail_to("bob@there.example"))).tls == "opportunistic"
     assert dns.queries[site.name, "TLSA"] == 0
@@ -153,7 +153,7 @@ def test_only_a_resolver_of_this_machine_is_believed_unasked(tmp_path: Path) -> 
     def believes(*servers: str, trusts: bool | None = None) -> bool:
         conf = tmp_path / "resolv.conf"
         conf.write_text("".join(f"nameserver {server}\n" for server in servers))
-        return Resolver(resolv_conf=str(conf), trusts_proofs=trusts).trusts_proofs
+        return Resolver(resolv_conf=str(conf), trusts_dnssec=trusts).trusts_dnssec
 
     assert believes("127.0.0.1")
     assert believes("127.0.0.53", "::1")

@@ -11,7 +11,7 @@ from starlette.types import Message
 from postroom.accounts import accounts, sessions
 from postroom.accounts.rules import limits
 from postroom.accounts.scope import Scope
-from postroom.accounts.sessions import SignInOrigin, SignInProof
+from postroom.accounts.sessions import SignInGrant, SignInOrigin
 from postroom.errors import UnsupportedMediaType
 from postroom.resources import Resources
 from postroom.storage.database import Database, Tx
@@ -60,8 +60,8 @@ async def test_a_person_opens_so_many_pages_a_minute_and_others_are_counted_apar
         caller = make_caller(tx, Scope(account_id))
         tokens = [sessions.new_token() for _ in range(2)]
         for token in tokens:
-            proof = SignInProof(account_id, caller.key_id, is_operator=False, by_key=True)
-            sessions.add(tx, proof, "", SignInOrigin("", ""), token, START)
+            grant = SignInGrant(account_id, caller.key_id, is_operator=False, by_key=True)
+            sessions.add(tx, grant, "", SignInOrigin("", ""), token, START)
         return tokens
 
     first, second = await db.write(sign_in)

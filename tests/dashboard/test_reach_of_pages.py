@@ -283,9 +283,9 @@ async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
             ("pod", of_pod(tx, own)),
             ("blind", whole(tx, common, "send", "manage")),
         ):
-            proof = sessions.SignInProof(caller.account_id, caller.key_id, is_operator=False, by_key=True)
+            grant = sessions.SignInGrant(caller.account_id, caller.key_id, is_operator=False, by_key=True)
             tokens[name] = sessions.new_token()
-            sessions.add(tx, proof, "", sessions.SignInOrigin("", ""), tokens[name], START)
+            sessions.add(tx, grant, "", sessions.SignInOrigin("", ""), tokens[name], START)
         seen, known = live.admit(tx, tokens["whole"], event_id, START)
         assert (seen.wants(event), known) == (True, event.position)
         narrow, _ = live.admit(tx, tokens["pod"], "", START)

@@ -194,14 +194,14 @@ def test_what_is_warned_about_gets_no_automatic_reply() -> None:
 def test_a_reviewer_is_told_how_many_more_have_to_approve() -> None:
     given = GivenApproval("ann", Actor("reviewer", "ann", "Ann"), START)
     waiting = replace(HOLD, approvals_needed=3, approvals=(given,))
-    assert "still needed: 2." in review.told(waiting, "approve")
-    assert "sent now" in review.told(replace(waiting, state=holds.APPROVED), "approve")
-    assert "is not sent" in review.told(waiting, "reject")
+    assert "still needed: 2." in review.notice_of(waiting, "approve")
+    assert "sent now" in review.notice_of(replace(waiting, state=holds.APPROVED), "approve")
+    assert "is not sent" in review.notice_of(waiting, "reject")
     shown = holds.show(replace(waiting, actor=given.actor, note="fine", decided_at=START))
     assert (shown.approved_by, shown.decided_by, shown.note) == ([given.actor], given.actor, "fine")
     said = {"approvalsNeeded": 3, "approvedBy": ["ann"], "state": "held"}
-    assert "from others: 2." in approvals.told_of(said)
-    assert "It is sent" in approvals.told_of({**said, "state": "approved"})
+    assert "from others: 2." in approvals.notice_of(said)
+    assert "It is sent" in approvals.notice_of({**said, "state": "approved"})
 
 
 def test_from_what_was_decided_the_list_goes_on_to_the_next_or_back() -> None:

@@ -50,8 +50,8 @@ class ExplainingTx:
         return self._tx.run(sql, **params)
 
     @property
-    def words(self) -> WordIndex:
-        return self._tx.words
+    def fulltext(self) -> WordIndex:
+        return self._tx.fulltext
 
     def _explain(self, sql: str, params: dict[str, object]) -> None:
         if self._is_postgres:

@@ -23,8 +23,8 @@ from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.server import ImapServer
 from postroom.net.certificate import Certificate
 from postroom.net.failed_logins import FailedLogins
-from postroom.net.mail_clients.connection import ProgramConnection
-from postroom.net.mail_clients.server import ProgramServer
+from postroom.net.mail_clients.connection import ClientConnection
+from postroom.net.mail_clients.server import MailClientServer
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
 from postroom.web import client_configuration
@@ -208,7 +208,7 @@ async def test_a_mail_that_is_being_sent_gets_its_answer_before_a_stop(
 
 
 async def program(
-    door: ProgramServer,
+    door: MailClientServer,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
     await reader.readline()
@@ -219,7 +219,7 @@ def plain(token: str) -> bytes:
     return base64.b64encode(f"\0{OWN}\0{token}".encode())
 
 
-def only(door: ProgramServer) -> ProgramConnection[Any]:
+def only(door: MailClientServer) -> ClientConnection[Any]:
     (connection,) = door._shared.admissions.all()
     return connection
 
@@ -353,7 +353,7 @@ async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, d
         assert kinds == {"incomingServer": "imap", "outgoingServer": "smtp"}
         assert provider.findtext("incomingServer/hostname") == "postroom.localhost"
         assert provider.findtext("incomingServer/socketType") == "STARTTLS"
-    names = [each.service for each in client_configuration.doors(_with_ports(config, 993, 465, 587))]
+    names = [each.service for each in client_configuration.endpoints(_with_ports(config, 993, 465, 587))]
     assert names == ["_imaps._tcp", "_submissions._tcp", "_submission._tcp"]
     lines = client_configuration.zone_lines("x.example", _with_ports(config, 143, 587))
     assert lines[0].endswith("IN SRV 0 1 143 postroom.localhost.")
@@ -367,7 +367,7 @@ async def test_the_page_of_an_inbox_has_the_values_for_a_mail_program_and_its_co
     async with running_server(config, clock) as server, signed_in(server) as page:
         inbox_id = await server.new_inbox("agent")
         shown = (await page.get(f"/app/inboxes/{inbox_id}")).text
-        doors = client_configuration.doors(server.resources.config)
+        doors = client_configuration.endpoints(server.resources.config)
         section = shown[shown.index('id="mail-program"') :].partition("</section>")[0]
         assert "Incoming server (IMAP)" in section
         assert "Outgoing server (SMTP)" in section

@@ -16,7 +16,7 @@ from postroom.inward.journal import depositor as depositing
 from postroom.inward.journal import mail_journal as journaling
 from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
-from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
+from postroom.inward.journal.entries import Held, Journaled, JournalProgress, decode, encode
 from postroom.inward.journal.mail_journal import DepositFull, MailJournal
 from postroom.inward.journal.reading_budget import MOST_OF_A_PEER, MOST_SECONDS, ReadingBudget, estimate_of
 from postroom.inward.journal.running import running_journal
@@ -220,7 +220,7 @@ async def test_a_full_backlog_keeps_the_250_back_and_then_refuses(
         waiting = asyncio.create_task(journal.append(arrival("inb_1", "three")))
         await asyncio.sleep(0)
         assert not waiting.done()
-        journal.note(Reached(SegmentPlace(1, 1 << 20)))
+        journal.note(JournalProgress(SegmentPlace(1, 1 << 20)))
         await waiting
         journal.note(Held("no space left", is_full=True))
         with pytest.raises(DepositFull):
@@ -277,7 +277,7 @@ async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(handed) == count
-        journal.note(Reached(handed[-1].end))
+        journal.note(JournalProgress(handed[-1].end))
     task.cancel()
 
 

@@ -13,7 +13,7 @@ from postroom.config import ConfigError, load
 from postroom.inward.junk import lists, services
 from postroom.inward.junk.lists import AWAY, LEFT_OUT, ask_lists, hosts_of
 from postroom.inward.junk.services import ask_services
-from postroom.inward.junk.weighing import Evidence, Standing, weigh
+from postroom.inward.junk.weighing import Evidence, SenderHistory, weigh
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.resources import ServiceFaults
@@ -175,7 +175,7 @@ async def test_lists_name_servers_and_links_and_one_that_names_everything_is_lef
 
 def test_a_policy_that_fails_is_obeyed_only_if_the_operator_wants_it() -> None:
     failed = Verdicts("fail", "none", "fail", "bank.example", policy="reject")
-    known = Standing(is_known=True, exempt="correspondent")
+    known = SenderHistory(is_known=True, exempt="correspondent")
     marked = weigh(Evidence(-5.0), failed, known, JunkRules())
     assert not marked.is_junk
     asked = structs.replace(failed, disposition="quarantine")

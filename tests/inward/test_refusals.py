@@ -14,7 +14,7 @@ from postroom.mailbox import correspondents
 from postroom.net.dns import Resolver
 from postroom.web.agentmail import events as agentmail_events
 from postroom_mail.authentication import arc_seal, dkim
-from postroom_mail.authentication.arc_seal import SeenProofs
+from postroom_mail.authentication.arc_seal import SeenResults
 from tests.api.test_junk import NOTE, came, messages_of, offer
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -110,7 +110,7 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
 
 def sealed(raw: bytes, sealer: str, *, dmarc: str = "pass", author: str = "bank.test") -> bytes:
     arc = "pass" if raw.startswith(b"ARC-Seal: ") else "none"
-    seen = SeenProofs("pass", "pass", dmarc, arc, author)
+    seen = SeenResults("pass", "pass", dmarc, arc, author)
     now = int(time.time() * 1000)
     fields = arc_seal.seal(raw, seen, domain=sealer, selector="s1", key=private_key(), sealed_at=now)
     assert fields.startswith(b"ARC-Seal: ")

@@ -13,7 +13,7 @@ from itertools import product
 import dkim
 
 from postroom_mail.authentication.arc import check_arc
-from postroom_mail.authentication.arc_seal import SeenProofs, seal
+from postroom_mail.authentication.arc_seal import SeenResults, seal
 from postroom_mail.authentication.canonical import split_mail
 from postroom_mail.authentication.dkim_verify import check_dkim_signatures, overall
 from postroom_mail.authentication.lookup import TimedLookup
@@ -155,7 +155,7 @@ def test_a_second_field_that_was_signed_with_the_first_passes() -> None:
 
 
 def test_a_chain_does_not_vouch_for_a_header_with_a_line_that_is_no_field() -> None:
-    seen = SeenProofs("pass", "pass", "pass", "none", "sender.test")
+    seen = SeenResults("pass", "pass", "pass", "none", "sender.test")
     fields = seal(
         MAILS[0], seen, domain="sender.test", selector="s1", key=private_key(), sealed_at=int(NOW * 1000)
     )

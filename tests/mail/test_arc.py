@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from postroom_mail.authentication import arc_seal, authenticity, dkim
 from postroom_mail.authentication.arc import ArcVerdict, check_arc
-from postroom_mail.authentication.arc_seal import SeenProofs
+from postroom_mail.authentication.arc_seal import SeenResults
 from postroom_mail.authentication.canonical import split_mail
 from postroom_mail.authentication.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
@@ -125,7 +125,7 @@ def test_what_is_missing_or_twice_breaks_the_chain() -> None:
 
 
 def sealed_here(raw: bytes, arc: str = "none") -> bytes:
-    seen = SeenProofs("pass", "pass", "pass", arc, "author.example")
+    seen = SeenResults("pass", "pass", "pass", arc, "author.example")
     key, at = private_key(), NOW * 1000
     return arc_seal.seal(raw, seen, domain="last.example", selector="s1", key=key, sealed_at=at) + raw
 

@@ -47,7 +47,7 @@ async def find(db: Database) -> list[str]:
     """Newest first."""
 
     def look(tx: Tx) -> list[str]:
-        docs = tx.words.find(parse("words"), [indexing.realm_of(1)], 2**62, 100)
+        docs = tx.fulltext.find(parse("words"), [indexing.realm_of(1)], 2**62, 100)
         rows = tx.all("select doc, message_id from search_documents")
         named = {row["doc"]: row["message_id"] for row in rows}
         return [named[doc] for doc in docs]

@@ -78,7 +78,7 @@ def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
 
 async def entries(db: Database) -> int:
     """How many documents the index itself holds for a word that each mail has."""
-    rows = await db.read(lambda tx: tx.words.find(parse("words"), [indexing.realm_of(1)], 2**62, 10_000))
+    rows = await db.read(lambda tx: tx.fulltext.find(parse("words"), [indexing.realm_of(1)], 2**62, 10_000))
     return len(rows)
 
 
@@ -173,7 +173,7 @@ async def left_words(db: Database) -> int:
     """Documents with any word, also those that are no longer shown."""
 
     def count(tx: Tx) -> int:
-        if not tx.words.is_apart:
+        if not tx.fulltext.is_apart:
             return len(tx.all("select doc from search_words"))
         assert tx.all("select * from search_removals") != []
         sql = "select rowid from search_words where search_words match :any"

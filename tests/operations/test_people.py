@@ -37,7 +37,7 @@ async def inbox(db: Database) -> Inbox:
 def sign_in(tx: Tx, user: User, now: int = START) -> str:
     """The token of a new session."""
     token = sessions.new_token()
-    sessions.add(tx, users.proof_of(user), "", SignInOrigin(ADDRESS, "browser"), token, now)
+    sessions.add(tx, users.sign_in_grant(user), "", SignInOrigin(ADDRESS, "browser"), token, now)
     return token
 
 
@@ -155,12 +155,12 @@ async def test_with_a_user_goes_all_that_let_the_user_in(db: Database, inbox: In
         child = make_caller(tx, inbox.scope, creator=made)
         by_key = sessions.new_token()
         origin = SignInOrigin(ADDRESS, "browser")
-        proof = sessions.SignInProof(account_id, made.key_id, is_operator=False, by_key=True)
-        sessions.add(tx, proof, "", origin, by_key, START)
+        grant = sessions.SignInGrant(account_id, made.key_id, is_operator=False, by_key=True)
+        sessions.add(tx, grant, "", origin, by_key, START)
         signed_in = sign_in(tx, user)
         passkeys.add(tx, user, "credential", b"key", 0, "phone", START)
         assert mail_links.ask(tx, user, "browser", "by mail", START)
-        sessions.put_link(tx, users.proof_of(user), "printed", START)
+        sessions.put_link(tx, users.sign_in_grant(user), "printed", START)
         push_subscriptions.add(tx, user, "https://push.example/1", "p", "a", "phone", START)
         allowed = Allowed("prc_1", "x", "y", "z", user.key_id, user.id, inbox.scope, ("read",))
         grants.add_code(tx, allowed, START)

@@ -141,7 +141,7 @@ class CountingEar:
     def __init__(self) -> None:
         self.heard = 0
 
-    def hear(self) -> None:
+    def wake(self) -> None:
         self.heard += 1
 
     async def wait(self, timeout: float) -> bool:

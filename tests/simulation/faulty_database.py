@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from postroom.errors import Unavailable
-from postroom.storage.bells import BellEar, Bells
+from postroom.storage.bells import Bells, BellSubscription
 from postroom.storage.engines import sqlite_index
 from postroom.storage.engines.sqlite import SqliteSession, SqliteTx, connect
 from tests.simulation.faults import CommitOutcome, Faults
@@ -139,7 +139,7 @@ class FaultyDatabase:
         if not self.is_dead and not self._faults.happens():
             self._shared.bells.ring(*bells)
 
-    def listen(self, bell: str) -> BellEar:
+    def listen(self, bell: str) -> BellSubscription:
         return self._shared.bells.listen(bell)
 
     async def close(self) -> None: ...

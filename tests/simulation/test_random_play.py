@@ -790,9 +790,9 @@ class RandomPlay(RuleBasedStateMachine):
         name=st.sampled_from(NAMES),
         sender=st.sampled_from([*PEOPLE, TELLER, TELLER]),
         is_signed=st.booleans(),
-        is_told=st.booleans(),
+        is_ordered=st.booleans(),
     )
-    def pull_from_a_mailbox(self, name: str, sender: str, is_signed: bool, is_told: bool) -> None:
+    def pull_from_a_mailbox(self, name: str, sender: str, is_signed: bool, is_ordered: bool) -> None:
         """Anybody may have put it there in any name: a signature alone proves who wrote it.
 
         From then on the inbox writes with the address of the mailbox, which proves nothing to another one.
@@ -806,7 +806,7 @@ class RandomPlay(RuleBasedStateMachine):
         is_genuine = is_signed or sender != TELLER
         if self.model.note_arrival(name, sender, is_genuine):
             self.received[name][message_id] = raw
-        if is_told:
+        if is_ordered:
             self.send(NAMES.index(name), [len(PEOPLE)], [], 0, 0)
             self.let_time_pass(0)
 

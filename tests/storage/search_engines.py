@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
-from postroom.storage.engines.postgres_words import to_copy
+from postroom.storage.engines.postgres_fulltext import to_copy
 from postroom_mail.search import index_entry, match_expression, tokens
 from postroom_mail.search.index_entry import IndexEntry, Searchable
 from postroom_mail.search.query import Query, Term

@@ -35,7 +35,7 @@ from postroom.queue.claims import Claims
 from postroom.resources import Resources
 from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
-from postroom.web.door import App
+from postroom.web.app import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom_mail.search import days, index_entry
@@ -373,7 +373,7 @@ def put_words(tx: Tx, inbox: Inbox, now: int) -> None:
         scopes = [contents.inbox_scope(inbox.id), *days.words_of(moment)]
         mail = Searchable(subject="Words", sender="", recipients=[], text="")
         entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
-    tx.words.put_all(entries)
+    tx.fulltext.put_all(entries)
     tx.run(
         f"insert into search_documents (doc, message_id, version) {NUMBERS}"
         " select :count - n, 'msg_' || n, 2 from numbers",

@@ -59,9 +59,9 @@ async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
     async with asyncio.timeout(60):
         while len(found := await held()) < 2:
             await asyncio.sleep(0.01)
-    node, duty = sorted(found, key=lambda each: not each.name.startswith(leader_leases.NODE))
+    node, lease = sorted(found, key=lambda each: not each.name.startswith(leader_leases.NODE))
     assert node.holder == upkeep_loop.where(resources)
-    assert (duty.name, leader_leases.NODE + duty.holder) == (upkeep_loop.DUTY, node.name)
+    assert (lease.name, leader_leases.NODE + lease.holder) == (upkeep_loop.LEASE, node.name)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -91,7 +91,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
     def fill_and_delete(tx: Tx) -> None:
         tx.run("insert into accounts (id, name, plan, created_at) values ('acc', 'n', 'free', 1)")
         tx.run("insert into removed_inboxes (inbox_id, removed_at) values ('inb', 0)")
-        leader_leases.take(tx, upkeep_loop.DUTY, "another", START + DAY, START)
+        leader_leases.take(tx, upkeep_loop.LEASE, "another", START + DAY, START)
 
     await resources.db.write(fill_and_delete)
     blobs = SharedBlobs()
@@ -99,7 +99,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
     for _ in range(3):  # at its start, with its first round, and who says it again has finished that
         clock.turn(1)
         async with asyncio.timeout(60):
-            while clock.now() + upkeep_loop.DUTY_HELD not in await resources.db.read(ends):
+            while clock.now() + upkeep_loop.LEASE_HELD not in await resources.db.read(ends):
                 await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -110,7 +110,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
 
 
 def ends(tx: Tx) -> set[int]:
-    return {duty.held_until for duty in leader_leases.list_held(tx, START, 10)}
+    return {lease.held_until for lease in leader_leases.list_held(tx, START, 10)}
 
 
 async def test_a_round_continues_with_the_inboxes_where_the_last_one_stopped(

@@ -145,8 +145,8 @@ class CountingTx:
         return self._tx.many(sql, rows)
 
     @property
-    def words(self) -> WordIndex:
-        return self._tx.words
+    def fulltext(self) -> WordIndex:
+        return self._tx.fulltext
 
 
 @pytest.mark.sqlite_alone

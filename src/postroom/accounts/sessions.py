@@ -51,7 +51,7 @@ class SignInOrigin(Struct, frozen=True):
     user_agent: str
 
 
-class SignInProof(Struct, frozen=True):
+class SignInGrant(Struct, frozen=True):
     """A one-time link, a key, or how a user was authenticated."""
 
     account_id: str
@@ -67,24 +67,24 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
+def add(tx: Tx, grant: SignInGrant, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
     """For someone who has proven to hold the key, or the link made for it."""
     names.require_clean(name, "name")
     session = Session(
         id=ids.new(ids.SESSION, now),
-        account_id=proof.account_id,
-        key_id=proof.key_id,
+        account_id=grant.account_id,
+        key_id=grant.key_id,
         name=name,
-        is_operator=proof.is_operator,
-        by_key=proof.by_key,
+        is_operator=grant.is_operator,
+        by_key=grant.by_key,
         address=visitor.address,
         user_agent=visitor.user_agent[:SHOWN_AGENT_CHARACTERS],
         created_at=now,
         last_used_at=now,
         expires_at=now + LIFETIME,
-        user_id=proof.user_id,
-        pod_id=proof.pod_id,
-        method=KEY if proof.by_key else proof.method,
+        user_id=grant.user_id,
+        pod_id=grant.pod_id,
+        method=KEY if grant.by_key else grant.method,
     )
     insert_item(
         tx,
@@ -213,18 +213,18 @@ def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -
     key = _find_full_key(tx, account_id, now)
     if key is None:
         raise NotFound("This account has no key with every permission. Create one first.")
-    put_link(tx, SignInProof(account_id, key.id, is_operator, by_key=False), token, now)
+    put_link(tx, SignInGrant(account_id, key.id, is_operator, by_key=False), token, now)
 
 
-def put_link(tx: Tx, proof: SignInProof, token: str, now: int) -> None:
+def put_link(tx: Tx, grant: SignInGrant, token: str, now: int) -> None:
     insert(
         tx,
         "login_links",
         token_hash=keys.hash_token(token),
-        account_id=proof.account_id,
-        key_id=proof.key_id,
-        is_operator=int(proof.is_operator),
-        user_id=proof.user_id,
+        account_id=grant.account_id,
+        key_id=grant.key_id,
+        is_operator=int(grant.is_operator),
+        user_id=grant.user_id,
         created_at=now,
         expires_at=now + LINK_LIFETIME,
     )
@@ -238,27 +238,27 @@ def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
     return None
 
 
-def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
+def take_link(tx: Tx, token: str, now: int) -> SignInGrant | None:
     """Works only once."""
     row = tx.one(
         "delete from login_links where token_hash = :token_hash"
         " returning account_id, key_id, is_operator, user_id, expires_at",
         token_hash=keys.hash_token(token),
     )
-    proof = _to_proof(row, now)
-    return None if proof is None or keys.find_caller_by_id(tx, proof.key_id, now) is None else proof
+    grant = _to_grant(row, now)
+    return None if grant is None or keys.find_caller_by_id(tx, grant.key_id, now) is None else grant
 
 
-def find_link(tx: Tx, token: str, now: int) -> SignInProof | None:
+def find_link(tx: Tx, token: str, now: int) -> SignInGrant | None:
     """Does not use the link up."""
     row = tx.one(
         "select * from login_links where token_hash = :token_hash", token_hash=keys.hash_token(token)
     )
-    return _to_proof(row, now)
+    return _to_grant(row, now)
 
 
-def _to_proof(row: Row | None, now: int) -> SignInProof | None:
+def _to_grant(row: Row | None, now: int) -> SignInGrant | None:
     if row is None or row["expires_at"] <= now:
         return None
     is_operator, user_id = bool(row["is_operator"]), row["user_id"]
-    return SignInProof(row["account_id"], row["key_id"], is_operator, by_key=False, user_id=user_id)
+    return SignInGrant(row["account_id"], row["key_id"], is_operator, by_key=False, user_id=user_id)

@@ -46,8 +46,8 @@ async def put(resources: Resources, request: DavRequest, place: DavPlace) -> Dav
 
 def schedule_tag(stored: CalendarEvent | None) -> dict[str, str]:
     """RFC 6638, section 3.2.10. No ETag: an event is not stored as it came (RFC 4791, section 5.3.4)."""
-    is_told = stored is not None and bool(stored.series.part.attendees)
-    return {"Schedule-Tag": properties.etag(stored.version)} if stored is not None and is_told else {}
+    is_ordered = stored is not None and bool(stored.series.part.attendees)
+    return {"Schedule-Tag": properties.etag(stored.version)} if stored is not None and is_ordered else {}
 
 
 def read_or_refuse(content: bytes) -> CalendarObject:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from postroom.certificates.dns_challenges import DnsChallenges
 
 BELL = "certificates"
-DUTY = "certificates"
-DUTY_HELD = 10 * MINUTE
+LEASE = "certificates"
+LEASE_HELD = 10 * MINUTE
 PAUSE_SECONDS = 60.0
 WANTED_EVERY = 10 * MINUTE
 
@@ -50,7 +50,7 @@ class CertificateKeeper:
             bell.close()
 
     async def _leads(self) -> bool:
-        return await leader_leases.hold(self._resources, DUTY, DUTY_HELD)
+        return await leader_leases.hold(self._resources, LEASE, LEASE_HELD)
 
     async def _take_into_use(self) -> None:
         issued = await self._resources.db.read(certificates.list_issued)

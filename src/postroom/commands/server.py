@@ -46,7 +46,7 @@ async def _serve(config: Config) -> None:
         await _record_key(postroom)
         loading.finish()
         await stopping.wait()
-        await _drain_unless_told_twice(postroom, hurry)
+        await _drain_unless_stopped_twice(postroom, hurry)
     _say_goodbye()
 
 
@@ -57,7 +57,7 @@ def _say_goodbye() -> None:
         print(f"{start}Postroom has stopped. No data is lost. Start it again: postroom serve", flush=True)
 
 
-async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -> None:
+async def _drain_unless_stopped_twice(postroom: "Postroom", hurry: asyncio.Event) -> None:
     tasks = asyncio.create_task(postroom.drain()), asyncio.create_task(hurry.wait())
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:

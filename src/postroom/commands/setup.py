@@ -66,8 +66,8 @@ def setup(
     service = Service(user if is_root else "", settings, kept, unit if is_root else None, program)
     token = os.environ.get("POSTROOM_DNS_TOKEN", "")
     host = domain("HOST", host)
-    told = SetupOptions(host, owner, acme, dns, token, relay, asks=not yes and output.can_ask())
-    steps = SetupSteps(service, told, inbox, address, replace)
+    options = SetupOptions(host, owner, acme, dns, token, relay, asks=not yes and output.can_ask())
+    steps = SetupSteps(service, options, inbox, address, replace)
     try:
         steps.run()
     except SetupFailed as error:

@@ -18,9 +18,9 @@ from postroom.deliverability import server_checks
 from postroom.deliverability.findings import HealthCheck
 from postroom.dns_providers.choose import open_provider
 from postroom.dns_providers.zone import DnsProviderError
-from postroom.host_setup import questions, reach, records, settings_file
+from postroom.host_setup import questions, reachability, records, settings_file
 from postroom.host_setup.questions import SetupOptions
-from postroom.host_setup.reach import HostAddresses
+from postroom.host_setup.reachability import HostAddresses
 from postroom.host_setup.records import SetRecordOutcome, WantedRecord
 from postroom.host_setup.settings_file import Host
 from postroom.host_setup.systemd import Service, SetupFailed, is_hidden
@@ -46,9 +46,9 @@ VERDICTS = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
 class SetupSteps:
     def __init__(
-        self, service: Service, told: SetupOptions, inbox: str, addresses: Sequence[str], replaces: bool
+        self, service: Service, options: SetupOptions, inbox: str, addresses: Sequence[str], replaces: bool
     ) -> None:
-        self._service, self._told = service, told
+        self._service, self._options = service, options
         self._inbox, self._given, self._replaces = inbox, addresses, replaces
         self._addresses = HostAddresses()
         self._server: SetupServer | None = None
@@ -56,12 +56,14 @@ class SetupSteps:
         self.changed: list[str] = []
 
     def run(self) -> None:
-        if not is_public_name(self._told.host):
-            raise SetupFailed(f"'{self._told.host}' is no public name. Use one like mail.example.com.")
+        if not is_public_name(self._options.host):
+            raise SetupFailed(f"'{self._options.host}' is no public name. Use one like mail.example.com.")
         there = {} if self._service.settings is None else settings_file.read(self._service.settings)
-        host = questions.ask_all(self._told, {**there, **os.environ}, self._ask, str(self._service.data_dir))
-        self._addresses = reach.to_addresses(self._given)
-        host = replace(host, has_ipv6=bool(self._addresses.ipv6 or reach.own_public_ipv6()))
+        host = questions.ask_all(
+            self._options, {**there, **os.environ}, self._ask, str(self._service.data_dir)
+        )
+        self._addresses = reachability.to_addresses(self._given)
+        host = replace(host, has_ipv6=bool(self._addresses.ipv6 or reachability.own_public_ipv6()))
         host, may_send = self._find_way_out(host)
         config = self._write_settings(host, there)
         self._server = SetupServer(self._service, config)
@@ -71,7 +73,7 @@ class SetupSteps:
         if not self._set_records(config):
             return
         self._start()
-        self._check_reach(config)
+        self._check_reachability(config)
         if self._has_certificate(config):
             self._open_mail(config, host, may_send)
 
@@ -86,7 +88,7 @@ class SetupSteps:
         self.note(name, "fail", detail, next_step)
 
     def _ask(self, question: str, default: str, is_secret: bool) -> str:
-        if not self._told.asks:
+        if not self._options.asks:
             return default
         shown = bool(default)
         answer = typer.prompt(question, default=default, show_default=shown, hide_input=is_secret, err=True)
@@ -97,7 +99,7 @@ class SetupSteps:
         if host.relay not in ("", "mx"):
             self.note("port 25 out", "pass", "not needed: email leaves through a relay")
             return host, True
-        found = run(with_resolver(lambda each: reach.try_way_out(each, host.name, host.owner)))
+        found = run(with_resolver(lambda each: reachability.try_way_out(each, host.name, host.owner)))
         if found.is_open:
             self.note("port 25 out", "pass", f"{found.server} answers: {found.reason}")
             return host, True
@@ -106,7 +108,7 @@ class SetupSteps:
             self.fail("port 25 out", f"not tried: {found.reason}", step)
             return host, False
         reason = f"{found.server}: {found.reason}"
-        relay = questions.ask_relay(self._ask) if self._told.asks else ""
+        relay = questions.ask_relay(self._ask) if self._options.asks else ""
         if relay:
             self.note("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
             return replace(host, relay=relay), True
@@ -116,15 +118,15 @@ class SetupSteps:
     def _write_settings(self, host: Host, there: Mapping[str, str]) -> Config:
         path = self._service.settings
         if path is None:
-            config = load({**os.environ, **self._told.explicit()})
+            config = load({**os.environ, **self._options.explicit()})
             if config.domain != host.name:
                 raise SetupFailed(NO_SETTINGS.format(config.domain, host.name))
             return config
-        told = {**self._told.explicit(), **({"POSTROOM_OUTBOUND": host.relay} if host.relay else {})}
+        options = {**self._options.explicit(), **({"POSTROOM_OUTBOUND": host.relay} if host.relay else {})}
         if there.get("POSTROOM_DOMAIN", host.name) != host.name:
             raise SetupFailed(f"{path} is for {there['POSTROOM_DOMAIN']}. One machine is one mail host.")
         wanted = settings_file.settings_of(host)
-        merged = settings_file.merge(wanted, there, told, os.environ)
+        merged = settings_file.merge(wanted, there, options, os.environ)
         config = load({**merged, **os.environ, SETTINGS_FILE: ""})
         try:
             parse_ways(config.outbound)
@@ -139,12 +141,12 @@ class SetupSteps:
     def _require_ports(self, config: Config) -> bool:
         """Return True if the server runs already, and has its ports."""
         assert self._server is not None
-        wanted = reach.endpoints(config)
+        wanted = reachability.endpoints(config)
         numbers = ", ".join(str(each.port) for each in wanted)
         if self._server.answers():
             self.note("ports", "pass", f"{numbers}: this server has them")
             return True
-        if busy := reach.busy_ports(wanted):
+        if busy := reachability.busy_ports(wanted):
             named = ", ".join(f"{port} ({reason})" for port, reason in busy.items())
             step = "`ss -ltnp` shows which program has a port: stop it and disable its service."
             raise SetupFailed(f"These ports cannot be used: {named}. {step}")
@@ -164,9 +166,9 @@ class SetupSteps:
             service.run("migrate", "--create")
 
     def _look_up_addresses(self, config: Config) -> None:
-        found = run(with_resolver(lambda each: reach.find_addresses(each, config.domain)))
+        found = run(with_resolver(lambda each: reachability.find_addresses(each, config.domain)))
         ipv4, ipv6 = self._addresses.ipv4 or found.ipv4, self._addresses.ipv6 or found.ipv6
-        if ipv6 and not reach.takes_ipv6(config):
+        if ipv6 and not reachability.takes_ipv6(config):
             step = f"Set POSTROOM_SMTP=[::]:{config.smtp.port}, the other addresses too, and run this again."
             self.note("IPv6", "warn", f"{ipv6} is not used: the server listens on IPv4 alone", step)
             ipv6 = ""
@@ -199,7 +201,7 @@ class SetupSteps:
 
     def _note_stray_addresses(self, config: Config) -> None:
         """An AAAA record of another machine: clients try it first, and get no certificate or no answer."""
-        shown = run(with_resolver(lambda each: reach.find_ipv6(each, config.domain)))
+        shown = run(with_resolver(lambda each: reachability.find_ipv6(each, config.domain)))
         if stray := [each for each in shown if each != self._addresses.ipv6]:
             step = f"Remove the AAAA record of {config.domain}, or give the address with --address."
             self.note("IPv6 in the DNS", "warn", f"{', '.join(stray)} is not this machine", step)
@@ -234,7 +236,7 @@ class SetupSteps:
             line = self._service.command_line("serve")
             self.note("service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}")
 
-    def _check_reach(self, config: Config) -> None:
+    def _check_reachability(self, config: Config) -> None:
         addresses = self._addresses.all
         reverse = run(with_resolver(lambda r: server_checks.check_reverse_names(r, config.domain, addresses)))
         incoming = run(server_checks.check_port_in(config.domain, addresses))

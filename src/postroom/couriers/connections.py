@@ -39,7 +39,7 @@ class Dialer(Struct, frozen=True):
         """Opens it without demands, but records what a policy in testing mode would have refused."""
         try:
             session = await self.open_verified_mx(hop, port)
-            session.proof = "opportunistic"
+            session.tls_authentication = "opportunistic"
         except TlsFailed as error:
             session = await self.open_mx(hop, port)
             session.fault = error.result
@@ -48,14 +48,14 @@ class Dialer(Struct, frozen=True):
     async def open_verified_mx(self, hop: Hop, port: int) -> SmtpSession:
         """Requires a certificate that proves the host (RFC 8461 section 4.2)."""
         session = await self._open_encrypted(hop, port, self.trusted())
-        session.proof = "mta-sts"
+        session.tls_authentication = "mta-sts"
         return session
 
     async def open_dane_mx(self, hop: Hop, port: int, need: DaneNeed) -> SmtpSession:
         """Requires a certificate that the usable records name; without such records, any certificate."""
         session = await self._open_encrypted(hop, port, self.opportunistic, need)
         if need.usable:
-            session.proof = "dane"
+            session.tls_authentication = "dane"
         return session
 
     async def _open_encrypted(

@@ -12,7 +12,7 @@ from postroom.couriers.envelope import OutgoingEnvelope, make_envelope
 from postroom.couriers.faults import describe
 from postroom.couriers.replies import BadReply, Reply, ReplyLines
 from postroom.couriers.wire import Wire, WireBroken
-from postroom.outward.courier import DeliveryError, OutgoingMail, Proof, TlsState
+from postroom.outward.courier import DeliveryError, OutgoingMail, TlsAuthentication, TlsState
 
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421  # RFC 5321 section 3.8
@@ -72,7 +72,7 @@ class SmtpSession:
         # Of the last email: from then on a lost answer may mean success (RFC 1047).
         self.has_sent_whole_mail = False
         self.mails_tried = 0
-        self.proof: Proof = "opportunistic"  # of the host, where there is TLS
+        self.tls_authentication: TlsAuthentication = "opportunistic"  # of the host, where there is TLS
         self.fault = ""  # what was wrong with TLS although the session continues, as a term of RFC 8460
         self._wire = wire
         self._timeouts = timeouts
@@ -100,7 +100,7 @@ class SmtpSession:
 
     @property
     def tls(self) -> TlsState:
-        return self.proof if self._wire.has_tls else "none"
+        return self.tls_authentication if self._wire.has_tls else "none"
 
     def certificates(self) -> list[bytes]:
         return self._wire.certificates()

@@ -51,12 +51,12 @@ async def check_port_in(host: str, addresses: tuple[str, ...], port: int = SMTP_
     if not addresses:
         return HealthCheck("port 25 in", "unknown", "", "", f"{host} has no address yet.")
     answers = await asyncio.gather(*(probe(address, port, host) for address in addresses))
-    found = shown([f"{address} {_told(each)}" for address, each in zip(addresses, answers, strict=True)])
+    found = shown([f"{address} {_describe(each)}" for address, each in zip(addresses, answers, strict=True)])
     state: State = "ok" if all(each.has_tls for each in answers) else "wrong"
     return HealthCheck("port 25 in", state, wanted, found, why)
 
 
-def _told(answer: ProbeResult) -> str:
+def _describe(answer: ProbeResult) -> str:
     if answer.fault:
         return answer.fault
     if answer.has_tls:

@@ -14,15 +14,15 @@ from postroom.storage.database import Tx
 
 PAUSE_SECONDS = 60.0
 AT_ONCE = 8
-DUTY = "domain health"
-DUTY_HELD = 10 * MINUTE
+LEASE = "domain health"
+LEASE_HELD = 10 * MINUTE
 
 
 async def watch_domains(resources: Resources) -> None:
     """Runs until cancelled."""
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
+        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
             while await look_at_some(resources):
                 pass
         await asyncio.sleep(PAUSE_SECONDS)

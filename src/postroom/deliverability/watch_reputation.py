@@ -9,8 +9,8 @@ from postroom.resources import Resources
 
 PAUSE_SECONDS = 5.0
 LOOK_BACK = 10 * SECOND  # an event may become visible after a later one
-DUTY = "reputation"
-DUTY_HELD = 2 * MINUTE
+LEASE = "reputation"
+LEASE_HELD = 2 * MINUTE
 
 
 async def watch_reputation(resources: Resources) -> None:
@@ -19,7 +19,7 @@ async def watch_reputation(resources: Resources) -> None:
     while True:
         await asyncio.sleep(PAUSE_SECONDS)
         now = resources.now()
-        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
+        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
             await look_since(resources, since)
             since = now - LOOK_BACK
 

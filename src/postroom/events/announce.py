@@ -30,13 +30,13 @@ def announce(tx: Tx, news: NewEvent, base_url: str) -> list[str]:
     return announce_all(tx, [news], base_url)[0]
 
 
-def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
+def announce_all(tx: Tx, announced: Sequence[News], base_url: str) -> list[list[str]]:
     """Records events, and rings the bells of their listeners after the commit. Returns the bells of each."""
-    of_messages = [news for news in told if isinstance(news, NewEvent)]
+    of_messages = [news for news in announced if isinstance(news, NewEvent)]
     usage.count_all(tx, [_to_use(news) for news in of_messages if news.kind in COUNTED])
-    recorded = event_log.record_all(tx, told, base_url)
+    recorded = event_log.record_all(tx, announced, base_url)
     contact_counting.count_all(tx, [_to_counted_mail(news) for news in of_messages if news.kind in EXCHANGED])
-    for news in told:
+    for news in announced:
         process_metrics.record_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
     notifications.record_events(tx, of_messages, base_url)
@@ -51,9 +51,9 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     ]
 
 
-def count_untold(tx: Tx, told: Sequence[NewEvent]) -> None:
+def count_unannounced(tx: Tx, announced: Sequence[NewEvent]) -> None:
     """Counts what happened without an event, which a rule has forbidden."""
-    usage.count_all(tx, [_to_use(news) for news in told])
+    usage.count_all(tx, [_to_use(news) for news in announced])
 
 
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:

@@ -12,7 +12,7 @@ from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.storage.database import Tx
 
 
-def tell(
+def emit(
     tx: Tx,
     kind: str,
     calendar: InboxCalendar,

@@ -42,10 +42,10 @@ class EventRow(_EventFields, frozen=True):
     text_files: str
 
 
-def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[EventRow]:
+def record_all(tx: Tx, announced: Sequence[News], base_url: str) -> list[EventRow]:
     """Their positions in the log follow the given order."""
-    positions = _take_positions(tx, Counter(news.account_id for news in told))
-    recorded = [_to_row(news, next(positions[news.account_id]), base_url) for news in told]
+    positions = _take_positions(tx, Counter(news.account_id for news in announced))
+    recorded = [_to_row(news, next(positions[news.account_id]), base_url) for news in announced]
     _insert(tx, recorded)
     return recorded
 
@@ -370,12 +370,12 @@ def _join(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-class ToldMessage(Struct, frozen=True):
+class MessageOfEvent(Struct, frozen=True):
     message_id: str
     created_at: int
 
 
-def list_told(tx: Tx, kind: str, since: int, limit: int) -> list[ToldMessage]:
+def list_messages_of_events(tx: Tx, kind: str, since: int, limit: int) -> list[MessageOfEvent]:
     """Messages with an event of this kind, from all accounts, newest first."""
     rows = tx.all(
         "select message_id, created_at from events where created_at >= :since and kind = :kind"
@@ -384,4 +384,4 @@ def list_told(tx: Tx, kind: str, since: int, limit: int) -> list[ToldMessage]:
         kind=kind,
         limit=limit,
     )
-    return [ToldMessage(row["message_id"], row["created_at"]) for row in rows]
+    return [MessageOfEvent(row["message_id"], row["created_at"]) for row in rows]

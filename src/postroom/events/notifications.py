@@ -19,7 +19,7 @@ DOMAIN_BROKEN, RULE_DISABLED, BRIEFING = "domain_broken", "rule_disabled", "brie
 OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS, RULE_DISABLED, BRIEFING)
 SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "teams", "discord", "ntfy", "email", "webhook"
 KINDS = (SLACK, TEAMS, DISCORD, NTFY, EMAIL, WEBHOOK)
-SUBJECT, WHOLE = "subject", "email"  # what a target gets of the email that it is told of
+SUBJECT, WHOLE = "subject", "email"  # what a target gets of the email it gets
 WHOLE_TOGETHER = 10  # whole emails that wait for a target; more are counted
 TARGETS_LIMIT = 20
 GATHERED = 5 * SECOND  # events within this time share one notification
@@ -68,7 +68,7 @@ class News(NamedTuple):
     message_id: str = ""
 
 
-Told = NotificationTarget | PushSubscription
+Recipient = NotificationTarget | PushSubscription
 
 
 def list_targets(tx: Tx, account_id: str) -> list[NotificationTarget]:
@@ -123,45 +123,45 @@ def take_briefing(tx: Tx, target: NotificationTarget, following: int) -> bool:
     return changed == 1
 
 
-def tell_briefing(tx: Tx, target: NotificationTarget, facts: str, link: str, now: int) -> None:
+def add_briefing(tx: Tx, target: NotificationTarget, facts: str, link: str, now: int) -> None:
     _add(tx, target, target.target, News(BRIEFING, facts, link), now)
 
 
-def record_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
+def record_events(tx: Tx, announced: Sequence[NewEvent], base_url: str) -> None:
     """Notifies about held email and suspicious mail; other events are ignored."""
-    for news in told:
+    for news in announced:
         document = news.document
         link = f"{base_url}/app/messages/{document.id}"
         if news.kind == "message.held":
             decision = f"{base_url}/app/approvals?message={document.id}"
             held = News(HELD, document.subject, decision, document.id)
-            _tell_targets(tx, news.account_id, held, news.occurred_at)
+            _notify_targets(tx, news.account_id, held, news.occurred_at)
             for device in push_subscriptions.list_ringing(tx, news.account_id, news.pod_id):
                 _emit(tx, device, device.endpoint, held, news.occurred_at)
         elif news.kind == "message.received" and document.verdict in FLAGGED:
             flagged = News(SUSPICIOUS, document.subject, link, document.id)
-            _tell_targets(tx, news.account_id, flagged, news.occurred_at)
+            _notify_targets(tx, news.account_id, flagged, news.occurred_at)
 
 
 def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
     """Notifies each target that wants it, or adds to the notification that already waits."""
-    _tell_targets(tx, account_id, News(occasion, subject, link), now)
+    _notify_targets(tx, account_id, News(occasion, subject, link), now)
 
 
-def _tell_targets(tx: Tx, account_id: str, news: News, now: int) -> None:
+def _notify_targets(tx: Tx, account_id: str, news: News, now: int) -> None:
     for target in list_targets(tx, account_id):
         if news.occasion in target.wanted:
             _emit(tx, target, target.target, news, now)
 
 
-def _emit(tx: Tx, told: Told, address: str, news: News, now: int) -> None:
-    is_whole = isinstance(told, NotificationTarget) and told.content == WHOLE and news.message_id
-    is_alone = is_whole and _count_waiting(tx, told, news.occasion, now) < WHOLE_TOGETHER
-    if is_alone or not _join(tx, told, news.occasion, now):
-        _add(tx, told, address, news, now)
+def _emit(tx: Tx, recipient: Recipient, address: str, news: News, now: int) -> None:
+    is_whole = isinstance(recipient, NotificationTarget) and recipient.content == WHOLE and news.message_id
+    is_alone = is_whole and _count_waiting(tx, recipient, news.occasion, now) < WHOLE_TOGETHER
+    if is_alone or not _join(tx, recipient, news.occasion, now):
+        _add(tx, recipient, address, news, now)
 
 
-def _count_waiting(tx: Tx, target: Told, occasion: str, now: int) -> int:
+def _count_waiting(tx: Tx, target: Recipient, occasion: str, now: int) -> int:
     return count(
         tx,
         f"select count(*) as number from notifications where {_WAITING}",
@@ -171,7 +171,7 @@ def _count_waiting(tx: Tx, target: Told, occasion: str, now: int) -> int:
     )
 
 
-def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
+def _join(tx: Tx, target: Recipient, occasion: str, now: int) -> bool:
     """Adds to the newest one that waits."""
     joined = tx.run(
         "update notifications set count = count + 1 where id ="
@@ -183,7 +183,7 @@ def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
     return joined > 0
 
 
-def _add(tx: Tx, target: Told, address: str, news: News, now: int) -> None:
+def _add(tx: Tx, target: Recipient, address: str, news: News, now: int) -> None:
     new_id = ids.new(ids.NOTIFICATION, now)
     insert(
         tx,
@@ -215,20 +215,20 @@ def _add(tx: Tx, target: Told, address: str, news: News, now: int) -> None:
 
 class TakenNotification(NamedTuple):
     notification: Notification
-    target: Told
+    target: Recipient
 
 
 def take(tx: Tx, notification_id: str) -> TakenNotification | None:
     """Takes a notification to send it: nothing more is added to it. None if it or its target is gone."""
     row = tx.one("select * from notifications where id = :id", id=notification_id)
-    told = None if row is None else _find_told(tx, row["target_id"])
-    if row is None or told is None:
+    recipient = None if row is None else _find_recipient(tx, row["target_id"])
+    if row is None or recipient is None:
         return None
     tx.run("update notifications set state = 'leaving' where id = :id", id=notification_id)
-    return TakenNotification(item_from_row(Notification, row), told)
+    return TakenNotification(item_from_row(Notification, row), recipient)
 
 
-def _find_told(tx: Tx, target_id: str) -> Told | None:
+def _find_recipient(tx: Tx, target_id: str) -> Recipient | None:
     if ids.is_id(ids.PUSH, target_id):
         return push_subscriptions.find(tx, target_id)
     row = tx.one("select * from notification_targets where id = :id", id=target_id)

@@ -346,11 +346,11 @@ def _traceparent(document: Document) -> str | UnsetType:
     return traces.of_message(document.trace_id, document.id, document.direction == INBOUND)
 
 
-def traceparent_of(told: bytes) -> str:
+def traceparent_of(payload: bytes) -> str:
     """Return the traceparent in the bytes of an event; empty if its message belongs to no trace."""
-    if TRACED not in told:
+    if TRACED not in payload:
         return ""
-    return _traced.decode(told).message.traceparent
+    return _traced.decode(payload).message.traceparent
 
 
 class _TracedMessage(Struct, frozen=True):

@@ -40,28 +40,28 @@ class SetupOptions(Struct, frozen=True):
         return {name: value for name, value in named.items() if value}
 
 
-def ask_all(told: SetupOptions, there: Mapping[str, str], ask: Ask, data_dir: str) -> Host:
+def ask_all(options: SetupOptions, there: Mapping[str, str], ask: Ask, data_dir: str) -> Host:
     """Return the host as options, settings and answers describe it. The fifth question is `ask_relay`."""
-    owner = told.owner or there.get("POSTROOM_ACME_EMAIL", "")
+    owner = options.owner or there.get("POSTROOM_ACME_EMAIL", "")
     if not owner:
         owner = ask("Your email address, on another server (it becomes the owner)", "", False)
-    require_owner(owner, told.host)
+    require_owner(owner, options.host)
     is_new = "POSTROOM_DOMAIN" not in there
-    acme = told.acme or there.get("POSTROOM_ACME", "")
+    acme = options.acme or there.get("POSTROOM_ACME", "")
     if not acme:
         question = "Get free certificates from Let's Encrypt, and accept its terms of service? (yes/no)"
         answer = ask(question, "yes", False)
         acme = "off" if answer.lower().startswith("n") else "on"
-    dns = told.dns or there.get("POSTROOM_DNS", "")
+    dns = options.dns or there.get("POSTROOM_DNS", "")
     if not dns and is_new:
         known = ", ".join(DNS_PROVIDERS)
         dns = ask(f"Who sets the DNS records: {known}, rfc2136://SERVER, or show (you do)", SHOW, False)
     dns = "" if dns == SHOW else dns
-    token = told.dns_token or there.get("POSTROOM_DNS_TOKEN", "")
+    token = options.dns_token or there.get("POSTROOM_DNS_TOKEN", "")
     if dns and not token:
         token = ask(f"Token or key for {dns}", "", True)
-    relay = told.relay or there.get("POSTROOM_OUTBOUND", "")
-    return Host(told.host, owner, data_dir, acme, dns, token, relay)
+    relay = options.relay or there.get("POSTROOM_OUTBOUND", "")
+    return Host(options.host, owner, data_dir, acme, dns, token, relay)
 
 
 def ask_relay(ask: Ask) -> str:

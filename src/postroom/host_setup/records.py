@@ -11,7 +11,7 @@ from postroom.config import Config
 from postroom.deliverability.check_domain import own_policy
 from postroom.deliverability.findings import zone_line
 from postroom.dns_providers.zone import DnsProvider, DnsProviderError, from_text
-from postroom.host_setup.reach import HostAddresses
+from postroom.host_setup.reachability import HostAddresses
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom_mail.authentication import mta_sts
 

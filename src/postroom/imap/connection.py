@@ -23,7 +23,7 @@ from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
-from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
+from postroom.net.mail_clients.connection import ClientConnection, ClientContext
 from postroom.resources import Resources
 
 SILENT = b"* BYE You said nothing for too long.\r\n"
@@ -34,7 +34,7 @@ TOO_FAST_SECONDS = 1.0
 MINUTE_SECONDS = 60.0
 
 
-class ImapContext(ProgramContext, frozen=True, kw_only=True):
+class ImapContext(ClientContext, frozen=True, kw_only=True):
     """What every connection of one server shares."""
 
     resources: Resources
@@ -43,7 +43,7 @@ class ImapContext(ProgramContext, frozen=True, kw_only=True):
     watch: InboxWatch
 
 
-class ImapConnection(ProgramConnection[ImapDialogue]):
+class ImapConnection(ClientConnection[ImapDialogue]):
     """The asyncio side of a session."""
 
     too_many = b"* BYE [UNAVAILABLE] Too many connections. Try again later.\r\n"

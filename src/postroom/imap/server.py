@@ -11,7 +11,7 @@ from postroom.imap.dialogue.protocol import SHUTTING_DOWN
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
 from postroom.net.mail_clients.admissions import Admissions
-from postroom.net.mail_clients.server import ProgramServer
+from postroom.net.mail_clients.server import MailClientServer
 from postroom.net.proxies import Proxies
 from postroom.operations.folders import names
 from postroom.resources import Resources
@@ -19,7 +19,7 @@ from postroom.resources import Resources
 IMAPS_PORT = 993  # TLS from the first byte (RFC 8314 section 3.2)
 
 
-class ImapServer(ProgramServer):
+class ImapServer(MailClientServer):
     setting = "POSTROOM_IMAP"
     key_ended = b"* BYE [UNAVAILABLE] The key was revoked, or may read no more.\r\n"
     shutting_down = SHUTTING_DOWN

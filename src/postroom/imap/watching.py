@@ -42,13 +42,13 @@ class InboxWatch:
         self._sessions: dict[str, set[ImapState]] = {}
         self._known: dict[str, int] = {}
         self._rung = asyncio.Event()
-        self._ears: dict[str, asyncio.Task[None]] = {}
+        self._listeners: dict[str, asyncio.Task[None]] = {}
 
     def join(self, client: ImapState) -> None:
         caller, inbox_id = client.who
         self._sessions.setdefault(inbox_id, set()).add(client)
-        if caller.account_id not in self._ears:
-            self._ears[caller.account_id] = asyncio.create_task(self._listen(caller.account_id))
+        if caller.account_id not in self._listeners:
+            self._listeners[caller.account_id] = asyncio.create_task(self._listen(caller.account_id))
         self._rung.set()
 
     def leave(self, client: ImapState) -> None:
@@ -62,7 +62,7 @@ class InboxWatch:
         account_id = client.inbox.account_id
         if any(other.inbox and other.inbox.account_id == account_id for other in self._all()):
             return
-        if (subscription := self._ears.pop(account_id, None)) is not None:
+        if (subscription := self._listeners.pop(account_id, None)) is not None:
             subscription.cancel()
 
     def _all(self) -> list[ImapState]:
@@ -98,6 +98,6 @@ class InboxWatch:
                     client.wake.set()
 
     def close(self) -> None:
-        for subscription in self._ears.values():
+        for subscription in self._listeners.values():
             subscription.cancel()
-        self._ears.clear()
+        self._listeners.clear()

@@ -6,7 +6,7 @@ from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
 from postroom.events import event_log
-from postroom.events.announce import announce, announce_all, count_untold
+from postroom.events.announce import announce, announce_all, count_unannounced
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_JUNK, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import calendar_changes, into_thread, screening
@@ -93,7 +93,7 @@ def let_in(
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
     own = thread_digests.of_inbox(inbox)
     digest = thread_digests.of_document(document, bool(files), came_at, own)
-    place = into_thread.find_place(
+    place = into_thread.find_thread(
         tx, inbox, names, document.subject, came_at, digest, is_personal=document.category == "personal"
     )
     into_thread.store_new_threads(tx, [(place, document)])
@@ -112,11 +112,11 @@ def let_in(
     uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.record_stored(tx, [(place, threaded)])
-    announce_all(tx, into_thread.told_of_threads([(place, now)]), base_url)
+    announce_all(tx, into_thread.notices_of_threads([(place, now)]), base_url)
     ruled = apply_all(tx, [LetIn(inbox, threaded, files, came_at)], now)[0]
     if ruled.is_hidden:
         news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, ruled.document, files, now)
-        count_untold(tx, [news])
+        count_unannounced(tx, [news])
         return [event_log.bell(inbox.account_id)]
     return emit(tx, inbox, MESSAGE_RECEIVED, ruled.document, base_url, now)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from postroom.calendar_errors import CalendarLimitReached
 from postroom.events import kinds
-from postroom.events.calendar_notices import tell
+from postroom.events.calendar_notices import emit
 from postroom.inward.genuine import is_genuine
 from postroom.inward.screening import Screening
 from postroom.mailbox import inbox_calendars
@@ -191,7 +191,7 @@ def invite(tx: Tx, arrived: ArrivedChange, now: int) -> None:
     event = calendar_events.new(calendar, arrived.series, now)
     event = from_message(replace(event, own_response=own_status(arrived)), arrived.document)
     event = calendar_events.put(tx, calendar, event, (), now, is_new=True)
-    tell(tx, kinds.CALENDAR_INVITED, calendar, event, now)
+    emit(tx, kinds.CALENDAR_INVITED, calendar, event, now)
 
 
 def own_status(arrived: ArrivedChange) -> str:
@@ -227,7 +227,7 @@ def change(tx: Tx, arrived: ArrivedChange, known: CalendarEvent, now: int) -> No
     event = from_message(replace(known, series=series, own_response=response), arrived.document)
     event = calendar_events.put(tx, calendar, event, (), now, is_new=False)
     kind = kinds.CALENDAR_CANCELLED if arrived.method == CANCEL else kinds.CALENDAR_CHANGED
-    tell(tx, kind, calendar, event, now)
+    emit(tx, kind, calendar, event, now)
 
 
 def merged(known: Series, new: Series, method: str) -> Series:
@@ -271,7 +271,7 @@ def answer(tx: Tx, arrived: ArrivedChange, now: int) -> None:
         inbox = calendar_events.find_reserved(tx, known.id, wanted)
         reserved = [each for each in reserved if each != inbox]
     event = calendar_events.put(tx, calendar, event, reserved, now, is_new=False)
-    tell(tx, kinds.CALENDAR_ANSWERED, calendar, event, now, attendee=wanted, response=response)
+    emit(tx, kinds.CALENDAR_ANSWERED, calendar, event, now, attendee=wanted, response=response)
 
 
 def answered(series: Series, reply: Series, address: str, response: str) -> Series:

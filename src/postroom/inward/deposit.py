@@ -16,7 +16,7 @@ from msgspec import structs
 from postroom import log
 from postroom.accounts.people import own_emails
 from postroom.events import event_log
-from postroom.events.announce import announce_all, count_untold
+from postroom.events.announce import announce_all, count_unannounced
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, examine, genuine, into_thread, received_reports, review_answers, screening
@@ -24,7 +24,7 @@ from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.colleagues import list_colleagues
 from postroom.inward.examine import Examination
-from postroom.inward.junk.senders import FROM_INSIDE, NOTHING_KNOWN, find_standing
+from postroom.inward.junk.senders import FROM_INSIDE, NOTHING_KNOWN, find_history
 from postroom.inward.junk.waiting import JunkWaiting, find_waiting
 from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
@@ -226,7 +226,7 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, waiting: JunkWaiting
     if not waiting.has_to_wait(addressed):
         names, digest = into_thread.names_of(mail), to_digest(inbox, accepted)
         subject, is_imported = visible(mail.subject), accepted.is_imported
-        place = into_thread.find_place(
+        place = into_thread.find_thread(
             tx,
             inbox,
             names,
@@ -257,8 +257,8 @@ def with_junk(
         answered = (*read.mail.in_reply_to, *read.mail.references)
         is_genuine = read.verdicts.dmarc in genuine.GENUINE
         senders = list(read.mail.senders)
-        standing = find_standing(tx, inbox.scope, senders, answered, is_genuine, accepted.now)
-        found = weigh(evidence, read.verdicts, standing, rules)
+        history = find_history(tx, inbox.scope, senders, answered, is_genuine, accepted.now)
+        found = weigh(evidence, read.verdicts, history, rules)
     return structs.replace(document, junk=found)
 
 
@@ -336,10 +336,10 @@ def emit(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
-    woken = into_thread.told_of_threads((copy.place, copy.mail.now) for copy in copies)
+    woken = into_thread.notices_of_threads((copy.place, copy.mail.now) for copy in copies)
     told, hidden = follow_rules(tx, ready)
     rung = announce_all(tx, [*woken, *map(to_new_event, told)], copies[0].mail.base_url)[len(woken) :]
-    count_untold(tx, list(map(to_new_event, hidden)))
+    count_unannounced(tx, list(map(to_new_event, hidden)))
     yield from ((copy.number, bells) for copy, bells in zip(told, rung, strict=True))
     yield from ((copy.number, [event_log.bell(copy.inbox.account_id)]) for copy in hidden)
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)

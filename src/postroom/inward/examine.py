@@ -14,7 +14,7 @@ from postroom.accounts.rules.junk import JunkRules
 from postroom.clock import from_iso
 from postroom.errors import is_passing
 from postroom.events import event_log
-from postroom.events.announce import announce, count_untold
+from postroom.events.announce import announce, count_unannounced
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import admit, calendar_changes, colleagues, scanning, screening
@@ -22,7 +22,7 @@ from postroom.inward.genuine import is_genuine
 from postroom.inward.held_values import keys_of_files
 from postroom.inward.into_thread import Names, names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
-from postroom.inward.junk.senders import JunkSender, find_sender_standing
+from postroom.inward.junk.senders import JunkSender, find_sender_history
 from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.scanning import Postponed, Scan
@@ -299,7 +299,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
     ruled = apply_all(tx, [LetIn(inbox, document, found.attachments, message.created_at)], now)[0]
     news = NewEvent.of(inbox, MESSAGE_RECEIVED, ruled.document, found.attachments, now)
     if ruled.is_hidden:
-        count_untold(tx, [news])
+        count_unannounced(tx, [news])
         return [event_log.bell(inbox.account_id)]
     return announce(tx, news, base_url)
 
@@ -323,8 +323,8 @@ def set_findings(tx: Tx, inbox: Inbox, message: Message, found: Examined, rules:
     )
     is_proven = proven.auth is not None and is_genuine(proven)
     sender = JunkSender(found.names, is_proven, message.created_at)
-    standing = find_sender_standing(tx, inbox.scope, sender, found.evidence)
-    weighed = weigh(found.evidence, proven.auth, standing, rules)
+    history = find_sender_history(tx, inbox.scope, sender, found.evidence)
+    weighed = weigh(found.evidence, proven.auth, history, rules)
     judged = structs.replace(screening.judged(proven, found.findings), junk=weighed)
     messages.set_document(tx, judged)
     if weighed.is_junk and is_proven:

@@ -49,7 +49,7 @@ class Names(Struct, frozen=True):
     senders: list[str]
 
 
-class ThreadPlace(Struct, frozen=True):
+class ThreadMatch(Struct, frozen=True):
     """The thread for one more mail. A new thread has to be stored."""
 
     inbox: Inbox
@@ -71,7 +71,7 @@ def names_of(mail: ParsedMail) -> Names:
     )
 
 
-def find_place(
+def find_thread(
     tx: Tx,
     inbox: Inbox,
     names: Names,
@@ -80,7 +80,7 @@ def find_place(
     digest: Digest,
     is_imported: bool = False,
     is_personal: bool = False,
-) -> ThreadPlace:
+) -> ThreadMatch:
     """Find the thread that the email joins or starts, and count the email in it. `digest` is the email's.
 
     An email that a person wrote is the answer that the thread waits for: no nudge follows it.
@@ -89,7 +89,7 @@ def find_place(
     if joined is None:
         own = thread_digests.encode(digest)
         thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported, digest=own)
-        return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
+        return ThreadMatch(inbox, names, thread, starts_thread=True, is_new_participant=False)
     is_new_participant = not thread_participants.is_one(tx, joined.id, names.from_address)
     if not is_imported:
         thread_participants.add_all(tx, [(joined.id, address) for address in names.participants])
@@ -102,10 +102,10 @@ def find_place(
     is_answer = thread.awaiting_until is not None and is_personal and not is_imported and not is_from_here
     if is_answer:
         thread = follow_ups.end(tx, thread, follow_ups.ANSWERED)
-    return ThreadPlace(inbox, names, thread, False, is_new_participant, is_woken, is_answer)
+    return ThreadMatch(inbox, names, thread, False, is_new_participant, is_woken, is_answer)
 
 
-def told_of_threads(places: Iterable[tuple[ThreadPlace | None, int]]) -> list[SystemNotice]:
+def notices_of_threads(places: Iterable[tuple[ThreadMatch | None, int]]) -> list[SystemNotice]:
     """Events of the threads of these places, with when their email came: woken, answered."""
     found = []
     for place, now in places:
@@ -135,7 +135,7 @@ def resolve(
     return None
 
 
-def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadPlace, Document]]) -> None:
+def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadMatch, Document]]) -> None:
     """The caller counts them in their inboxes."""
     started = [
         structs.replace(place, thread=structs.replace(place.thread, verdict=VERDICTS.index(document.verdict)))
@@ -154,7 +154,7 @@ def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadPlace, Document]]) ->
     )
 
 
-def record_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
+def record_stored(tx: Tx, stored: Sequence[tuple[ThreadMatch, Document]]) -> None:
     """Updates the threads of emails just stored, and those of emails they name."""
     related.record_all(
         tx,

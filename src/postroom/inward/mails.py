@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
-from postroom.inward.into_thread import ThreadPlace
+from postroom.inward.into_thread import ThreadMatch
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.screening import Screening
 from postroom.mailbox import raw_mails
@@ -187,7 +187,7 @@ class StoredCopy(AddressedMail, frozen=True):
     """It is in its inbox and its thread; in no thread while a policy has yet to judge it."""
 
     inbox: Inbox
-    place: ThreadPlace | None
+    place: ThreadMatch | None
     document: Document
     is_taught: bool = False  # its account has taught the junk filter, which an examination asks
 

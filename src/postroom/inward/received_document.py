@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.clock import to_iso
 from postroom.inward import screening
 from postroom.inward.addressing import delivery_role
-from postroom.inward.into_thread import ThreadPlace
+from postroom.inward.into_thread import ThreadMatch
 from postroom.inward.mails import AcceptedMail, ReadMail
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -18,7 +18,7 @@ from postroom_mail.mime.parse import ParsedMail
 BODY_MAX_CHARACTERS = 1_000_000
 
 
-def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None, came_to: str) -> Document:
+def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadMatch | None, came_to: str) -> Document:
     read, mail = accepted.read, accepted.read.mail
     sender, subject = shown_sender(mail), visible(mail.subject)
     to, cc = [str(shown(each)) for each in mail.to], [str(shown(each)) for each in mail.cc]

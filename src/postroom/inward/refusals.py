@@ -13,10 +13,10 @@ from postroom.inward import greylist, sender_checks
 from postroom.inward.genuine import GENUINE
 from postroom.inward.into_thread import names_of
 from postroom.inward.junk.evidence import JunkContent, find_evidence
-from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_standing
-from postroom.inward.junk.weighing import Evidence, Standing, weigh
+from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_history
+from postroom.inward.junk.weighing import Evidence, SenderHistory, weigh
 from postroom.inward.mails import Arrival, Origin, Unwanted
-from postroom.inward.sender_checks import dispose, is_authenticated, judge, to_result, to_verdicts
+from postroom.inward.sender_checks import find_disposition, is_authenticated, judge, to_result, to_verdicts
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
@@ -64,7 +64,7 @@ class Refusals:
         config, raw, origin = self._resources.config, arrival.raw, arrival.origin
         mail = await pools.READING.run(parse_mail, raw)
         judged = await judge(raw, mail, origin, self._lookup, (), config.trusted_sealers)
-        disposition = dispose(config, judged, origin, is_accepted=False)
+        disposition = find_disposition(config, judged, origin, is_accepted=False)
         seen = to_result(config, raw, judged, origin, disposition)
         if disposition is not None and disposition.action == sender_checks.REJECT:
             await self._note(seen)
@@ -101,8 +101,8 @@ class Refusals:
         sender = JunkSender(names_of(mail), verdicts.dmarc in GENUINE, resources.now())
         for inbox_id in inbox_ids:
             evidence = await find_evidence(resources, inbox_id, content, origin)
-            standing = await resources.db.read(_find_standing, inbox_id, sender, evidence)
-            if weigh(evidence, verdicts, standing, rules[inbox_id]).score < rules[inbox_id].reject_threshold:
+            history = await resources.db.read(_find_history, inbox_id, sender, evidence)
+            if weigh(evidence, verdicts, history, rules[inbox_id]).score < rules[inbox_id].reject_threshold:
                 return False
         return True
 
@@ -111,6 +111,6 @@ def _all_refuse(inbox_ids: Sequence[str], rules: dict[str, JunkRules]) -> bool:
     return bool(inbox_ids) and all(each in rules and rules[each].action == junk.REJECT for each in inbox_ids)
 
 
-def _find_standing(tx: Tx, inbox_id: str, sender: JunkSender, evidence: Evidence) -> Standing:
+def _find_history(tx: Tx, inbox_id: str, sender: JunkSender, evidence: Evidence) -> SenderHistory:
     inbox = inboxes.find(tx, inbox_id)
-    return NOTHING_KNOWN if inbox is None else find_sender_standing(tx, inbox.scope, sender, evidence)
+    return NOTHING_KNOWN if inbox is None else find_sender_history(tx, inbox.scope, sender, evidence)

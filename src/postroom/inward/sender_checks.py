@@ -170,7 +170,7 @@ async def judge_by_policy(
     if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
         return Judged(unjudged(mail, peer.peer_ip))
     found = await judge(raw, mail, peer, lookup, (), config.trusted_sealers)
-    done = dispose(config, found, peer, is_accepted=True)
+    done = find_disposition(config, found, peer, is_accepted=True)
     return Judged(to_verdicts(found, done), to_result(config, raw, found, peer, done))
 
 
@@ -184,7 +184,7 @@ def to_verdicts(found: "Evaluation", disposition: Disposition | None) -> Verdict
     return replace(verdicts, disposition=disposition.action, override=disposition.override or UNSET)
 
 
-def dispose(
+def find_disposition(
     config: Config, found: "Evaluation", peer: SendingServer, is_accepted: bool
 ) -> Disposition | None:
     """Return what is done with email that fails DMARC (RFC 9989 section 5.4); None if nothing was asked.

@@ -29,8 +29,8 @@ REMEMBERED = 10_000
 MINUTE_SECONDS = 60.0
 FAILURES_IN_A_ROW = 5
 REST_SECONDS = 60.0
-DUTY = "judge"
-DUTY_LENGTH = 30 * SECOND
+LEASE = "judge"
+LEASE_HELD = 30 * SECOND
 
 
 class Judge(Struct):
@@ -46,14 +46,14 @@ class Judge(Struct):
     async def run(self) -> None:
         since = self.resources.now()
         while True:
-            if await leader_leases.hold(self.resources, DUTY, DUTY_LENGTH):
+            if await leader_leases.hold(self.resources, LEASE, LEASE_HELD):
                 since = await self.look(since)
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def look(self, since: int) -> int:
         """Asks about mail whose event came since a moment. Returns the time of the newest event."""
         told = await self.resources.db.read(
-            event_log.list_told, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
+            event_log.list_messages_of_events, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
         )
         new = [each for each in told if each.message_id not in self.seen]
         for each in new:

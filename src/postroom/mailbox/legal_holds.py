@@ -27,15 +27,15 @@ def find_held(tx: Tx, thread_ids: Iterable[str]) -> set[str]:
 def require_free(tx: Tx, inbox: Inbox, thread_ids: Iterable[str]) -> None:
     """Raise LegalHold if the inbox or one of these threads is held. The inbox must be locked."""
     if inbox.legal_hold:
-        raise LegalHold(told(INBOX, inbox.id), inboxId=inbox.id)
+        raise LegalHold(legal_hold_message(INBOX, inbox.id), inboxId=inbox.id)
     for thread_id in sorted(find_held(tx, thread_ids))[:1]:
-        raise LegalHold(told(THREAD, thread_id), threadId=thread_id)
+        raise LegalHold(legal_hold_message(THREAD, thread_id), threadId=thread_id)
 
 
 def require_may_leave(tx: Tx, thread_id: str) -> None:
     """Raise LegalHold if a thread is held: what is taken out of it would be kept no longer."""
     for held_id in find_held(tx, [thread_id] if thread_id else []):
-        raise LegalHold(told(THREAD, held_id), threadId=held_id)
+        raise LegalHold(legal_hold_message(THREAD, held_id), threadId=held_id)
 
 
 def require_all_free(tx: Tx, inbox: Inbox) -> None:
@@ -47,7 +47,7 @@ def require_all_free(tx: Tx, inbox: Inbox) -> None:
         id=inbox.id,
     )
     if held is not None:
-        raise LegalHold(told(THREAD, held["id"]), threadId=held["id"])
+        raise LegalHold(legal_hold_message(THREAD, held["id"]), threadId=held["id"])
 
 
 def require_free_account(tx: Tx, account_id: str) -> None:
@@ -57,7 +57,7 @@ def require_free_account(tx: Tx, account_id: str) -> None:
             f"select id from {table} where account_id = :id and legal_hold = 1 limit 1", id=account_id
         )
         if held is not None:
-            raise LegalHold(told(kind, held["id"]), **{f"{kind}Id": held["id"]})
+            raise LegalHold(legal_hold_message(kind, held["id"]), **{f"{kind}Id": held["id"]})
 
 
 def require_free_contact(tx: Tx, scope: Scope, address: str) -> None:
@@ -75,10 +75,10 @@ def require_free_contact(tx: Tx, scope: Scope, address: str) -> None:
     ):
         held = tx.one(f"{sql} and legal_hold = 1 limit 1", owner_id=owner_id, address=address)
         if held is not None:
-            raise LegalHold(told(kind, held["id"]), **{f"{kind}Id": held["id"]})
+            raise LegalHold(legal_hold_message(kind, held["id"]), **{f"{kind}Id": held["id"]})
 
 
-def told(kind: str, held_id: str) -> str:
+def legal_hold_message(kind: str, held_id: str) -> str:
     return (
         f"The {kind} {held_id} has a legal hold: nothing in it is deleted. Set its legalHold to false first."
     )

@@ -44,7 +44,7 @@ _PLAIN = {
 }
 
 
-class Told(Protocol):
+class ShownMessage(Protocol):
     """What the JSON of a message is made from."""
 
     @property
@@ -103,7 +103,7 @@ def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[Piece], bool]:
     return shown[:-1], found.is_cut
 
 
-def to_json(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
+def to_json(tx: Tx, found: Sequence[ShownMessage], links: Links) -> list[bytes]:
     """The stored bytes, with what changes or expires appended."""
     endings = _endings(tx, found, links)
     return [
@@ -112,7 +112,7 @@ def to_json(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
     ]
 
 
-def _endings(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
+def _endings(tx: Tx, found: Sequence[ShownMessage], links: Links) -> list[bytes]:
     asking = [message.id for message in found if message.status in (PENDING, SENT)]
     awaiting = follow_ups.list_awaiting(tx, asking) if asking else {}
     marked = [message for message in found if message.marks or message.id in awaiting]
@@ -121,7 +121,7 @@ def _endings(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
 
 
 def _read_endings(
-    tx: Tx, found: Sequence[Told], links: Links, awaiting: Mapping[str, Awaiting]
+    tx: Tx, found: Sequence[ShownMessage], links: Links, awaiting: Mapping[str, Awaiting]
 ) -> dict[str, bytes]:
     files = attachments.list_of_messages(tx, [message.id for message in found if message.marks & FILES])
     held = holds.list_of_messages(tx, [message.id for message in found if message.marks & HELD])
@@ -145,7 +145,7 @@ def _read_endings(
 
 
 def _ending(
-    message: Told,
+    message: ShownMessage,
     files: Sequence[ShownAttachment],
     hold: Hold | None,
     named: Sequence[str],
@@ -172,7 +172,7 @@ def _ending(
     )
 
 
-def _folder(message: Told) -> bytes:
+def _folder(message: ShownMessage) -> bytes:
     """Where mail clients show it: what a policy stopped is in Junk too."""
     if message.marks & TRASHED:
         return b"trash"
@@ -181,7 +181,7 @@ def _folder(message: Told) -> bytes:
     return b"inbox" if message.status == RECEIVED else b"sent"
 
 
-def _are_read(message: Told, files: Sequence[ShownAttachment]) -> bool:
+def _are_read(message: ShownMessage, files: Sequence[ShownAttachment]) -> bool:
     """Return whether each file has its text, or the reason for none. Sent files are not read."""
     return message.status != RECEIVED or all(file.extraction_method is not UNSET for file in files)
 

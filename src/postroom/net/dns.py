@@ -102,10 +102,10 @@ class Resolver:
         max_cached_bytes: int = _MAX_CACHED_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
         resolv_conf: str = "/etc/resolv.conf",
-        trusts_proofs: bool | None = None,
+        trusts_dnssec: bool | None = None,
     ) -> None:
-        """`trusts_proofs`: whether its DNSSEC results count; None: only if it is on this machine."""
-        self._trusts_proofs = trusts_proofs
+        """`trusts_dnssec`: whether its DNSSEC results count; None: only if it is on this machine."""
+        self._trusts_dnssec = trusts_dnssec
         self._nameservers = nameservers
         self._resolv_conf = resolv_conf
         self._deadline_seconds = deadline_seconds
@@ -175,7 +175,7 @@ class Resolver:
 
     async def proves(self, name: str, record_type: str) -> bool:
         """Return whether a trusted resolver validated the answer by DNSSEC, also a negative one."""
-        return self.trusts_proofs and (await self._ask(name, record_type)).is_proved
+        return self.trusts_dnssec and (await self._ask(name, record_type)).is_proved
 
     async def canonical(self, host: str) -> str:
         """The name that has its addresses; itself if it is no alias."""
@@ -183,11 +183,11 @@ class Resolver:
         return answer.canonical or host
 
     @property
-    def trusts_proofs(self) -> bool:
-        if self._trusts_proofs is None:
+    def trusts_dnssec(self) -> bool:
+        if self._trusts_dnssec is None:
             servers = [str(getattr(each, "address", each)) for each in self._stub.nameservers]
             return bool(servers) and all(_is_on_this_machine(server) for server in servers)
-        return self._trusts_proofs
+        return self._trusts_dnssec
 
     async def exists(self, name: str) -> bool:
         """Return whether the name exists in the DNS with any records: NXDOMAIN holds for every type."""

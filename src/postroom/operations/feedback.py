@@ -13,7 +13,7 @@ from postroom.operations import operator
 from postroom.storage.database import Tx
 
 FeedbackType = Literal["bug", "friction", "feature_request"]
-Told = Annotated[
+FeedbackText = Annotated[
     str,
     Meta(
         min_length=1,
@@ -34,7 +34,7 @@ FeedbackContext = Annotated[
 
 class NewFeedback(Struct, frozen=True):
     type: Annotated[FeedbackType, Meta(description="What kind of feedback it is.")]
-    message: Told
+    message: FeedbackText
     context: FeedbackContext | None = None
 
 

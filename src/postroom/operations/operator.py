@@ -126,7 +126,7 @@ def add_login_link_of_user(
     user = users.find_by_email(tx, account_id, users.require_email(address))
     if user is None:
         raise NotFound(f"No user has the address {address}. See: postroom users list")
-    sessions.put_link(tx, users.proof_of(user), token, now)
+    sessions.put_link(tx, users.sign_in_grant(user), token, now)
     record(tx, caller, "login_link.created", account_id, now, user.id)
 
 

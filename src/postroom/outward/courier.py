@@ -15,8 +15,8 @@ from postroom.queue.tls_sessions import TlsSession
 from postroom.resources import Resources
 
 REPLY_MAX_CHARACTERS = 500
-Proof = Literal["opportunistic", "mta-sts", "dane"]
-TlsState = Literal["none"] | Proof
+TlsAuthentication = Literal["opportunistic", "mta-sts", "dane"]
+TlsState = Literal["none"] | TlsAuthentication
 
 
 @dataclass(frozen=True, slots=True)

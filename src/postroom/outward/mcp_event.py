@@ -25,7 +25,7 @@ class _Message(Struct):
     verdict: str | None = None
 
 
-class _Told(Struct):
+class _Event(Struct):
     event: str
     event_id: str
     inbox_id: str
@@ -63,7 +63,7 @@ class PostedEvent(Struct, rename="camel"):
 
 def write(payload: bytes) -> bytes:
     """Return the body to post, from the bytes of an event."""
-    told = msgspec.json.decode(payload, type=_Told)
+    told = msgspec.json.decode(payload, type=_Event)
     message = told.message
     data = PostedMessage(
         message_id=message.id,

@@ -60,14 +60,14 @@ async def send_nudges(resources: Resources) -> None:
 async def step(resources: Resources) -> int:
     """Returns how many nudges were due."""
     if await resources.db.read(follow_ups.is_any_due, resources.now()):
-        await resources.db.write(tell_overdue, resources.now())
+        await resources.db.write(announce_overdue, resources.now())
     due = await resources.db.read(follow_ups.list_due, resources.now())
     for follow_up in due:
         await send_or_note(resources, follow_up)
     return len(due)
 
 
-def tell_overdue(tx: Tx, now: int) -> None:
+def announce_overdue(tx: Tx, now: int) -> None:
     """What was never sent is not overdue: then nothing is expected any more."""
     told = []
     for thread in follow_ups.mark_overdue(tx, now):

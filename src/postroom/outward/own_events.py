@@ -8,7 +8,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.calendar_errors import EventChanged, SlotTaken
 from postroom.events import kinds
-from postroom.events.calendar_notices import tell
+from postroom.events.calendar_notices import emit
 from postroom.inward.calendar_changes import with_status
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars import calendar_events, calendar_files, free_time
@@ -54,7 +54,7 @@ def carry_out(
         require_free(tx, calendar, participants, event)
     others = sorted(participants - {calendar.inbox_id})
     event = calendar_events.put(tx, calendar, event, others, now, before is None)
-    tell(tx, change.kind, calendar, event, now, actor=actor)
+    emit(tx, change.kind, calendar, event, now, actor=actor)
     return event
 
 
@@ -194,7 +194,7 @@ def record_answer(
         event = replace(event, series=answered, own_response=response, seen_by=seen_by(actor))
     event = replace(event, thread_id=event.thread_id or document.thread_id)
     event = calendar_events.put(tx, calendar, event, (), now, known is None)
-    tell(
+    emit(
         tx,
         kinds.CALENDAR_ANSWERED,
         calendar,

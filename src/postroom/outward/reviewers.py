@@ -91,11 +91,11 @@ def decide_by_link(
     address: str,
 ) -> None:
     review = find_review(tx, token)
-    decision = ruling_of(tx, review, note, base_url, now, address)
+    decision = decision_of(tx, review, note, base_url, now, address)
     tx.ring(*_decide(tx, review, word, content_hash, decision))
 
 
-def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Decision:
+def decision_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Decision:
     reviewer = review.reviewer
     person = approvers.of_reviewer(tx, review.hold.account_id, reviewer)
     actor = Actor(actors.REVIEWER, reviewer, reviewer)
@@ -305,7 +305,7 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
     review = _look_up(tx, path)
     if review is None:
         return []
-    decision = ruling_of(tx, review, read_note(said[2]), base_url, now, answer.peer_ip)
+    decision = decision_of(tx, review, read_note(said[2]), base_url, now, answer.peer_ip)
     try:
         return _decide(tx, review, said[1].lower(), review.hold.content_hash, decision)
     except ApiError as error:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import MINUTE
 from postroom_mail.authentication import arc_seal, dkim
-from postroom_mail.authentication.arc_seal import SeenProofs
+from postroom_mail.authentication.arc_seal import SeenResults
 
 # While more wait to be signed, emails go on in groups of this size: delivered side by side, with their
 # outcomes share a commit, which costs as much as delivering an email.
@@ -30,7 +30,7 @@ class Unsigned(Struct, frozen=True):
     domain: str
     keys: tuple[DkimKey, ...]
     now: int
-    seen: SeenProofs | None = None  # for a redirected email: to be sealed as well
+    seen: SeenResults | None = None  # for a redirected email: to be sealed as well
 
 
 class Signed(Struct, frozen=True):

@@ -13,15 +13,15 @@ class LeaderLease(Struct, frozen=True):
     held_until: int
 
 
-FIRST_SECONDS = 5.0  # before a node takes a duty: the start has other things to do
-NODE = "node "  # before the id of a node: its presence is stored as a duty too
-# With SQLite one process holds the lock of the data folder. It keeps a duty this long, so that an idle server
-# writes nothing; a start releases what an earlier process held.
+FIRST_SECONDS = 5.0  # before a node takes a lease: the start has other things to do
+NODE = "node "  # before the id of a node: its presence is stored as a lease too
+# With SQLite one process holds the lock of the data folder. It keeps a lease this long, so that an idle
+# server writes nothing; a start releases what an earlier process held.
 ALONE = DAY
 
 
 async def hold(resources: Resources, name: str, length: int) -> bool:
-    """Return whether this node has the duty now, taken or kept for that long."""
+    """Return whether this node has the lease now, taken or kept for that long."""
     now, me = resources.now(), resources.node
     if not resources.is_alone:
         return await resources.db.write(take, name, me, now + length, now)
@@ -40,7 +40,7 @@ async def announce_node(resources: Resources, where: str, length: int) -> None:
 
 
 async def release_of_earlier(resources: Resources) -> None:
-    """At the start of a server that is alone: whoever holds a duty has died."""
+    """At the start of a server that is alone: whoever holds a lease has died."""
     await resources.db.write(_release_all)
 
 
@@ -71,7 +71,7 @@ def show_presence(tx: Tx, node: str, where: str, until: int, now: int) -> None:
 
 
 def take(tx: Tx, name: str, holder: str, until: int, now: int) -> bool:
-    """Return whether the holder has the duty now, taken or kept until a moment."""
+    """Return whether the holder has the lease now, taken or kept until a moment."""
     taken = tx.run(
         "insert into duties (name, holder, held_until) values (:name, :holder, :until)"
         " on conflict (name) do update set holder = excluded.holder, held_until = excluded.held_until"

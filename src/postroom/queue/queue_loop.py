@@ -38,7 +38,7 @@ class Slots(Generic[T]):
 
     def __init__(self, at_once: int, subscription: BellListener) -> None:
         self._at_once = at_once
-        self._ear = subscription
+        self._subscription = subscription
         self._running: dict[asyncio.Task[None], T] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -74,7 +74,7 @@ class Slots(Generic[T]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._ear.hear()
+        self._subscription.wake()
 
 
 class Outage:

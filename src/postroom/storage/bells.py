@@ -7,14 +7,14 @@ LONG_SECONDS = 1.0
 MOMENTS_A_SECOND = 4
 
 
-class BellEar:
+class BellSubscription:
     """For one listener at a time."""
 
-    def __init__(self, ears: dict["BellEar", None]) -> None:
+    def __init__(self, subscriptions: dict["BellSubscription", None]) -> None:
         self._is_rung = False
         self._waiting: asyncio.Future[None] | None = None
-        self._ears = ears
-        ears[self] = None
+        self._subscriptions = subscriptions
+        subscriptions[self] = None
 
     async def wait(self, timeout: float) -> bool:
         """Return whether it was rung."""
@@ -33,13 +33,13 @@ class BellEar:
         heard, self._is_rung = self._is_rung, False
         return heard
 
-    def hear(self) -> None:
+    def wake(self) -> None:
         self._is_rung = True
         if self._waiting is not None:
             _end(self._waiting)
 
     def close(self) -> None:
-        self._ears.pop(self, None)
+        self._subscriptions.pop(self, None)
 
 
 def _end(waiting: "asyncio.Future[None]") -> None:
@@ -51,15 +51,16 @@ class Bells:
     """The bells of one process. Used from its event loop only."""
 
     def __init__(self) -> None:
-        self._ears: dict[str, dict[BellEar, None]] = {}  # rung in order, so that a simulation can be repeated
+        # Rung in order, so that a simulation can be repeated.
+        self._subscriptions: dict[str, dict[BellSubscription, None]] = {}
 
-    def listen(self, bell: str) -> BellEar:
-        return BellEar(self._ears.setdefault(bell, {}))
+    def listen(self, bell: str) -> BellSubscription:
+        return BellSubscription(self._subscriptions.setdefault(bell, {}))
 
     def ring(self, *bells: str) -> None:
         for bell in bells:
-            for subscription in self._ears.get(bell, ()):
-                subscription.hear()
+            for subscription in self._subscriptions.get(bell, ()):
+                subscription.wake()
 
     def ring_all(self) -> None:
-        self.ring(*self._ears)
+        self.ring(*self._subscriptions)

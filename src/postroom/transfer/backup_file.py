@@ -32,7 +32,7 @@ CHUNK_BYTES = 1 << 20
 _JOURNAL_NAME = re.compile(
     rf"journal/(?:[a-z0-9-]{{1,64}}/{NAME_PATTERN}|damaged/[a-z0-9-]{{1,64}}\.[0-9a-f]{{16}}\.[0-9]{{1,18}})"
 )
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -63,12 +63,12 @@ class Source:
     journal: Path | None = None
 
 
-def write(source: Source, path: Path, version: str, created_at: str, report: Tell) -> Manifest:
+def write(source: Source, path: Path, version: str, created_at: str, report: OnProgress) -> Manifest:
     """The journal first, then the database, then its blobs: mail that leaves the journal meanwhile is in the
     database, and mail in both is before the place reached. Renamed when complete.
     """
     part = path.with_name(f"{path.name}.part")
-    with told_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
+    with errors_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
         manifest = _write_part(source, part, version, created_at, report)
         verify(part)
         part.rename(path)
@@ -76,7 +76,7 @@ def write(source: Source, path: Path, version: str, created_at: str, report: Tel
     return manifest
 
 
-def _write_part(source: Source, part: Path, version: str, created_at: str, report: Tell) -> Manifest:
+def _write_part(source: Source, part: Path, version: str, created_at: str, report: OnProgress) -> Manifest:
     with private_file(part) as file:
         with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(part.parent) as scratch:
             segments = _copy_journal(source.journal, scratch) if source.journal else {}
@@ -109,7 +109,7 @@ def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
     return copies
 
 
-def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, report: Tell) -> None:
+def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, report: OnProgress) -> None:
     for name in source.database.blobs():
         if BLOBS + name in manifest.hashes:
             continue
@@ -201,11 +201,11 @@ def _is_known(name: str) -> bool:
     return name == MANIFEST or is_in_folder or is_journal
 
 
-def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, report: Tell) -> None:
+def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, report: OnProgress) -> None:
     """Blobs first, then the database, which becomes visible only when complete."""
     put: list[str] = []
     with (
-        told_in_one_line("The backup cannot be restored"),
+        errors_in_one_line("The backup cannot be restored"),
         _taken_back_on_failure(blobs, put),
         scratch_folder(tls.parent) as scratch,
     ):
@@ -264,7 +264,7 @@ def hash_of(file: IO[bytes]) -> str:
 
 
 @contextmanager
-def told_in_one_line(what: str) -> Iterator[None]:
+def errors_in_one_line(what: str) -> Iterator[None]:
     """A full or unwritable disk is no bug, and needs no traceback."""
     try:
         yield

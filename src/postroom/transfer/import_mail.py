@@ -18,7 +18,7 @@ from postroom.clock import SECOND, from_iso
 from postroom.errors import NotFound
 from postroom.inward import deposit, scanning, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
-from postroom.inward.into_thread import ThreadPlace
+from postroom.inward.into_thread import ThreadMatch
 from postroom.inward.junk.waiting import NONE_WAITS
 from postroom.inward.mails import (
     AcceptedMail,
@@ -298,7 +298,7 @@ def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[StoredC
     return copies
 
 
-def _place(copy: StoredCopy) -> ThreadPlace:
+def _place(copy: StoredCopy) -> ThreadMatch:
     assert copy.place is not None, "no policy is asked about mail that is moved"
     return copy.place
 

@@ -40,7 +40,7 @@ HASH_BYTES = 16
 NUL, IN_ITS_PLACE = "\0", "\ufffd"
 
 Values = tuple[Any, ...]
-Tell = Callable[[int], None]  # each row twice: when it is copied, and when it is compared
+OnProgress = Callable[[int], None]  # each row twice: when it is copied, and when it is compared
 
 
 class Table(Struct, frozen=True):
@@ -82,13 +82,13 @@ class ServerMove(Struct):
     source: sqlite3.Connection
     target: PostgresRows
     origin: str
-    report: Tell
+    report: OnProgress
     moved: Moved = field(default_factory=Moved)
 
 
-def move_rows(path: Path, url: str, now: int, report: Tell) -> Moved:
+def move_rows(path: Path, url: str, now: int, report: OnProgress) -> Moved:
     """The caller holds the lock of the data folder. Raises StorageError, and can be called again."""
-    with closing(open_source(path, now)) as source, closing(open_target(url)) as target, told_in_one_line():
+    with closing(open_source(path, now)) as source, closing(open_target(url)) as target, errors_in_one_line():
         move = ServerMove(source, target, origin_of(path), report)
         if (finished := find_finished(target, move.origin)) is not None:
             report(2 * finished.rows)
@@ -331,7 +331,7 @@ def find_finished(target: PostgresRows, origin: str) -> Moved | None:
 
 
 @contextmanager
-def told_in_one_line() -> Iterator[None]:
+def errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:

@@ -28,7 +28,7 @@ BATCH_MAILS = 200
 BATCH_BYTES = 16 * 1024 * 1024
 ASKED_AT_ONCE = 2_000
 
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 Listed = TypeVar("Listed", FiledMail, ListedMail)
 
 
@@ -69,7 +69,7 @@ class Known(Protocol):
 
 
 async def from_files(
-    filed: Sequence[FiledMail], find_known: Known, skip: Tell
+    filed: Sequence[FiledMail], find_known: Known, skip: OnProgress
 ) -> AsyncIterator[list[OldMail]]:
     async for part in without_known(filed, find_known, skip):
         for batch in in_batches([mail.length for mail in part]):
@@ -77,7 +77,7 @@ async def from_files(
 
 
 async def without_known(
-    mails: Sequence[Listed], find_known: Known, skip: Tell
+    mails: Sequence[Listed], find_known: Known, skip: OnProgress
 ) -> AsyncIterator[list[Listed]]:
     """In parts, so that what one part stores is known to the next one."""
     for start in range(0, len(mails), ASKED_AT_ONCE):
@@ -134,7 +134,7 @@ async def list_mailbox(client: ImapClient) -> list[ListedMail]:
 
 
 async def from_mailbox(
-    client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: Tell, now: int
+    client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: OnProgress, now: int
 ) -> AsyncIterator[list[OldMail]]:
     """One command per batch; emails that are gone or too large are left out."""
     async for wanted in without_known(listed, find_known, skip):

@@ -8,7 +8,7 @@ from contextlib import closing
 from msgspec.structs import replace
 
 from postroom.events import kinds
-from postroom.events.calendar_notices import tell
+from postroom.events.calendar_notices import emit
 from postroom.mailbox import holds, inbox_calendars
 from postroom.mailbox.calendars import calendar_events, spans
 from postroom.mailbox.calendars.calendar_events import CANCELLED, CalendarEvent
@@ -62,12 +62,12 @@ def step(tx: Tx, now: int) -> int:
 def announce(tx: Tx, due: DueSpan, now: int) -> None:
     """Of a server that was away meanwhile, only what is still true: an event that is over has ended."""
     is_over = due.tell_at >= due.span.ends_at or now >= due.span.ends_at
-    spans.set_told(tx, due, None if is_over else due.span.ends_at)
+    spans.set_tell_at(tx, due, None if is_over else due.span.ends_at)
     event, calendar = calendar_events.find(tx, due.span.event_id), inbox_calendars.find(tx, due.calendar_id)
     if event is None or calendar is None:
         return
     kind = kinds.CALENDAR_ENDED if is_over else kinds.CALENDAR_STARTING
-    tell(tx, kind, calendar, event, now, span=due.span)
+    emit(tx, kind, calendar, event, now, span=due.span)
 
 
 def settle(tx: Tx, event: CalendarEvent, now: int) -> None:
@@ -83,9 +83,9 @@ def settle(tx: Tx, event: CalendarEvent, now: int) -> None:
     after = calendar_events.put(tx, calendar, after, calendar_events.list_reserved(tx, event.id), now, False)
     if is_undone:
         kind = kinds.CALENDAR_CANCELLED if after.status == CANCELLED else kinds.CALENDAR_CHANGED
-        tell(tx, kind, calendar, after, now)
+        emit(tx, kind, calendar, after, now)
     elif event.status != CANCELLED:
-        tell(tx, kinds.CALENDAR_CHANGED, calendar, after, now)
+        emit(tx, kinds.CALENDAR_CHANGED, calendar, after, now)
 
 
 def undone(after: CalendarEvent, event: CalendarEvent) -> CalendarEvent:

@@ -17,8 +17,8 @@ from postroom.storage.data_folder import make_folder, sync_folder
 from postroom.storage.database import Tx
 
 ROUND_SECONDS = 60.0
-DUTY = "evidence"
-DUTY_HELD = 180 * SECOND
+LEASE = "evidence"
+LEASE_HELD = 180 * SECOND
 ROWS = 500
 FILE_ROWS = 20_000
 
@@ -36,7 +36,7 @@ async def keep_evidence(resources: Resources) -> None:
     """Runs until cancelled. One node of several does the work."""
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
+        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
             await one_round(resources)
         resources.loops.works("evidence")
         await asyncio.sleep(ROUND_SECONDS)

@@ -10,7 +10,7 @@ from postroom.resources import Resources
 from postroom.storage.blobs import UNFINISHED, Blobs, DamagedBlob
 from postroom.storage.database import StorageError
 
-DUTY = "store of large mails"  # held by a blob store, for all nodes that use it
+LEASE = "store of large mails"  # held by a blob store, for all nodes that use it
 HELD = 30 * SECOND
 RENEWAL_SECONDS = 10.0
 
@@ -56,7 +56,7 @@ def move(source: Blobs, target: Blobs, removes: bool, report_damaged: Callable[[
 
 async def _hold(resources: Resources) -> bool:
     store_id, now = await pools.FILES.run(resources.blobs.store_id), resources.now()
-    return await resources.db.write(leader_leases.take, DUTY, store_id, now + HELD, now)
+    return await resources.db.write(leader_leases.take, LEASE, store_id, now + HELD, now)
 
 
 async def _require_writable(resources: Resources) -> None:

@@ -17,8 +17,8 @@ from postroom.upkeep import account_removal, expiry, inbox_removal, mail_retenti
 T = TypeVar("T")
 
 ROUND_SECONDS = 60.0
-DUTY = "upkeep"
-DUTY_HELD = 180 * SECOND
+LEASE = "upkeep"
+LEASE_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
 INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
 DIGESTS_IN_A_ROUND = 5_000  # of threads from before an upgrade, or with deleted messages
@@ -38,24 +38,24 @@ async def run_upkeep(resources: Resources) -> None:
         await asyncio.sleep(leader_leases.FIRST_SECONDS)
         while True:
             await show_presence(resources)
-            is_mine = await leader_leases.hold(resources, DUTY, DUTY_HELD)
+            is_mine = await leader_leases.hold(resources, LEASE, LEASE_HELD)
             if is_mine:
                 await steps.one_round()
             if is_mine or not resources.blobs.is_shared:
                 await sweep.sweep_pages()
             await asyncio.sleep(ROUND_SECONDS)
     finally:
-        with contextlib.suppress(Exception):  # then another node waits until the duty expires
+        with contextlib.suppress(Exception):  # then another node waits until the lease expires
             async with asyncio.timeout(LEAVE_SECONDS):
                 await resources.db.write(leave, resources.node, where(resources))
 
 
 async def show_presence(resources: Resources) -> None:
-    await leader_leases.announce_node(resources, where(resources), DUTY_HELD)
+    await leader_leases.announce_node(resources, where(resources), LEASE_HELD)
 
 
 def leave(tx: Tx, me: str, place: str) -> None:
-    leader_leases.leave(tx, DUTY, me)
+    leader_leases.leave(tx, LEASE, me)
     leader_leases.leave(tx, leader_leases.NODE + me, place)
 
 

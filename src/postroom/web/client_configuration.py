@@ -27,7 +27,7 @@ SERVER = """    <{kind}Server type="{protocol}">
 """
 
 
-class ProgramDoor(Struct, frozen=True):
+class MailEndpoint(Struct, frozen=True):
     """One of the two servers for mail clients; `security` as autoconfiguration names it."""
 
     protocol: str  # imap or smtp
@@ -42,18 +42,18 @@ class ProgramDoor(Struct, frozen=True):
         return f"_{plain}s._tcp" if self.security == "SSL" else f"_{plain}._tcp"
 
 
-def doors(config: Config) -> list[ProgramDoor]:
+def endpoints(config: Config) -> list[MailEndpoint]:
     """Those that are enabled, IMAP first."""
     found = []
     if config.imap is not None:
-        found.append(_door("imap", config.domain, config.imap.port, IMAPS_PORT))
+        found.append(_endpoint("imap", config.domain, config.imap.port, IMAPS_PORT))
     for endpoint in config.submission:
-        found.append(_door("smtp", config.domain, endpoint.port, SUBMISSIONS_PORT))
+        found.append(_endpoint("smtp", config.domain, endpoint.port, SUBMISSIONS_PORT))
     return found
 
 
-def _door(protocol: str, host: str, port: int, tls_port: int) -> ProgramDoor:
-    return ProgramDoor(protocol, host, port, "SSL" if port == tls_port else "STARTTLS")
+def _endpoint(protocol: str, host: str, port: int, tls_port: int) -> MailEndpoint:
+    return MailEndpoint(protocol, host, port, "SSL" if port == tls_port else "STARTTLS")
 
 
 def autoconfig(config: Config) -> str:
@@ -61,18 +61,19 @@ def autoconfig(config: Config) -> str:
     kinds = {"imap": "incoming", "smtp": "outgoing"}
     servers = [
         SERVER.format(
-            kind=kinds[door.protocol],
-            protocol=door.protocol,
-            host=escape(door.host),
-            port=door.port,
-            security=door.security,
+            kind=kinds[endpoint.protocol],
+            protocol=endpoint.protocol,
+            host=escape(endpoint.host),
+            port=endpoint.port,
+            security=endpoint.security,
         )
-        for door in doors(config)
+        for endpoint in endpoints(config)
     ]
     return AUTOCONFIG.format(host=escape(config.domain), servers="".join(servers))
 
 
 def zone_lines(name: str, config: Config) -> list[str]:
     return [
-        zone_line(f"{door.service}.{name}", "SRV", f"0 1 {door.port} {door.host}.") for door in doors(config)
+        zone_line(f"{endpoint.service}.{name}", "SRV", f"0 1 {endpoint.port} {endpoint.host}.")
+        for endpoint in endpoints(config)
     ]

@@ -25,7 +25,7 @@ from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.scope import Scope
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden, MethodNotAllowed, PayloadTooLarge
-from postroom.operations.people import oauth_programs
+from postroom.operations.people import oauth_consent
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.requests import cors
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
-PATH = oauth_programs.MCP_PATH
+PATH = oauth_consent.MCP_PATH
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-READONLY_PATH = oauth_programs.READONLY_PATH
-INBOX_PREFIX = oauth_programs.INBOX_PREFIX
+READONLY_PATH = oauth_consent.READONLY_PATH
+INBOX_PREFIX = oauth_consent.INBOX_PREFIX
 MOST_SERVERS = 64
 KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
@@ -91,7 +91,7 @@ def narrowing_of(path: str) -> Narrowing | None:
     return Narrowing(inbox_id=inbox_id) if path.startswith(INBOX_PREFIX) and "/" not in inbox_id else None
 
 
-class McpDoor:
+class McpApp:
     """Answers MCP over HTTP. Stateless: each request has its key, and any node can answer it."""
 
     def __init__(self, app: ASGIApp, resources: Resources) -> None:

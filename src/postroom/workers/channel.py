@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import log
-from postroom.inward.journal.entries import Held, Journaled, Reached
+from postroom.inward.journal.entries import Held, Journaled, JournalProgress
 from postroom.inward.mails import Arrival, Destination, ReadMail, Unwanted
 from postroom_mail.files.message_framing import FrameDecoder, encode_frame
 
@@ -128,7 +128,7 @@ FromServer = (
     | ForgetRecipients
     | ReloadCertificate
     | StopWorker
-    | Reached
+    | JournalProgress
     | Held
 )
 FromWorker = (

@@ -15,7 +15,7 @@ from postroom import log
 from postroom.clock import SystemClock
 from postroom.errors import Unavailable
 from postroom.inward import screening
-from postroom.inward.journal.entries import Held, Reached
+from postroom.inward.journal.entries import Held, JournalProgress
 from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.journal.turns import FairReader
 from postroom.inward.mails import Arrival, ReadMail, Unwanted
@@ -210,7 +210,7 @@ class Worker:
         return intake.JournalIntake(self._journal, stores, setup.hostname, SystemClock().now)
 
     def _receive(self, message: FromServer) -> None:
-        if isinstance(message, Reached | Held):
+        if isinstance(message, JournalProgress | Held):
             if self._journal is not None:
                 self._journal.note(message)
         elif isinstance(message, ReadRequest):

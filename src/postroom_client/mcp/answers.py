@@ -60,12 +60,12 @@ class PlainTool(Tool):
         try:
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            told = [_told(fault, self.fn_metadata.arg_model) for fault in error.errors()]
+            told = [_explain(fault, self.fn_metadata.arg_model) for fault in error.errors()]
             raise ToolError(" ".join(told)) from None
         return await super().run(arguments, context, convert_result)
 
 
-def _told(fault: Any, model: Any) -> str:
+def _explain(fault: Any, model: Any) -> str:
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == UNKNOWN:
         return f"There is no argument {place}. There are: {', '.join(model.model_fields)}."
@@ -120,14 +120,14 @@ def _said_once(schema: Json, told: dict[str, str]) -> Json:
     """Return the schema without the descriptions that an earlier tool has given to the same argument."""
     fields = schema.get("properties", {})
     is_repeated = told.get("attachments") == fields.get("attachments", {}).get("description", "")
-    short = {name: _unless_told(name, field, told) for name, field in fields.items()}
+    short = {name: _without_repetition(name, field, told) for name, field in fields.items()}
     if is_repeated:
         short["attachments"] = {"type": "array", "items": {"type": "object"}}
         schema = {name: value for name, value in schema.items() if name != "$defs"}
     return {**schema, "properties": short}
 
 
-def _unless_told(name: str, field: Json, told: dict[str, str]) -> Json:
+def _without_repetition(name: str, field: Json, told: dict[str, str]) -> Json:
     meaning = field.get("description", "")
     if meaning and told.get(name) == meaning:
         return {key: value for key, value in field.items() if key in SHAPE}

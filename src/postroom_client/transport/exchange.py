@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 PASSING_FAULTS = frozenset({500, 502, 503, 504})
 TOO_MANY_REQUESTS = 429
 NOT_FOUND = 404
-TOLD_SECONDS = 1.0  # a shorter pause is not worth a line
+LOGGED_SECONDS = 1.0  # a shorter pause is not worth a line
 _one_at_a_time = threading.Lock()
 _decoders: dict[Any, "msgspec.json.Decoder[Any]"] = {}
 OnWait = Callable[[str, float], None]  # why the client waits, and for how many seconds
@@ -121,7 +121,7 @@ def announce_pause(call: Call[Any], outcome: Reply | Fault, seconds: float, on_w
         why = f"The server answered {outcome.status}."
     if on_wait is not None:
         on_wait(why, seconds)
-    elif seconds >= TOLD_SECONDS:
+    elif seconds >= LOGGED_SECONDS:
         _log.warning("%s %s: %s Trying again in %.0f s.", call.method, call.path, why, seconds)
 
 

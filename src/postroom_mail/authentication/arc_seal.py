@@ -9,7 +9,7 @@ from postroom_mail.authentication.dkim_verify import SignatureRefused
 from postroom_mail.authentication.organization import ascii_domain
 
 
-class SeenProofs(Struct, frozen=True):
+class SeenResults(Struct, frozen=True):
     """The results of RFC 8601 when the email came in, and the domain in From."""
 
     spf: str
@@ -20,7 +20,7 @@ class SeenProofs(Struct, frozen=True):
 
 
 def seal(
-    raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
+    raw: bytes, seen: SeenResults, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
     """The three fields to put before `raw`. Empty if the chain or the header is broken."""
     mail = split_mail(raw)
@@ -55,7 +55,7 @@ def seal(
     )
 
 
-def _earlier_fields(mail: SplitMail, seen: SeenProofs) -> list[bytes] | None:
+def _earlier_fields(mail: SplitMail, seen: SeenResults) -> list[bytes] | None:
     """The fields of the existing chain, as a seal covers them; None if no link may be added (section 5.1)."""
     if not has_sets(mail):
         return []
@@ -68,7 +68,7 @@ def _earlier_fields(mail: SplitMail, seen: SeenProofs) -> list[bytes] | None:
     return [relaxed_field(field) for each in sets for field in each.fields]
 
 
-def _results(number: int, domain: str, seen: SeenProofs) -> bytes:
+def _results(number: int, domain: str, seen: SeenResults) -> bytes:
     author = ascii_domain(seen.domain)
     words = [f"{name}={getattr(seen, name)}" for name in ("arc", "spf", "dkim", "dmarc")]
     named = "; ".join(words) + (f" header.from={author}" if author else "")

@@ -70,7 +70,7 @@ class MarkupTokens(Struct):
     sheets: list[tuple[Open, str]]  # `style` and `link`, with their content
     links: list[Open]  # like one of `start_tags`, except for the target
 
-    def tell_links_apart(self) -> None:
+    def separate_links(self) -> None:
         for link in self.links:
             link.key = object()
 

@@ -92,7 +92,7 @@ def read_page(html: str) -> HtmlPage:
             styles.sheet.read(css)
         styles.forget_impossible(found.start_tags)
         if styles.sheet.asks_attributes:
-            found.tell_links_apart()
+            found.separate_links()
     walk = _Walk(styles, found)
     walk.over_all()
     return HtmlPage(walk.page.text(), walk.anchors, walk.hidden_texts(), walk.aside + found.comments)

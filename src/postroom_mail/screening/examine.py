@@ -11,7 +11,7 @@ from postroom_mail.mime.address import Address
 from postroom_mail.screening import characters, markup, payloads, risky_files, senders, wording
 from postroom_mail.screening.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom_mail.screening.rules import BY_NAME, FRAUD, RaisedSignal, Verdict, verdict_of
-from postroom_mail.screening.wording import ORDER_REACH, is_told
+from postroom_mail.screening.wording import ORDER_REACH, is_ordered
 
 MAX_EXCERPT_CHARS = 200
 MAX_ATTACHMENTS = 20
@@ -147,7 +147,7 @@ def _of_files(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
             yield "credential_form", f"{file.filename}: {field}"
     for name, excerpt in risky_files.findings(subject.files):
         yield name, excerpt
-        if name == "locked_archive" and risky_files.tells_password(text.folded):
+        if name == "locked_archive" and risky_files.gives_password(text.folded):
             yield "password_beside", excerpt
 
 
@@ -171,7 +171,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
     is_spoken_of = _speaks_of_attacks(text.folded)
     for place in _marker_places(text.folded):
         yield "quoted_instructions" if is_spoken_of else "role_markers", _around(text.shown, place)
-        if not is_spoken_of and is_told(text.folded, place, place + TAGGED_REACH):
+        if not is_spoken_of and is_ordered(text.folded, place, place + TAGGED_REACH):
             yield "commands_machine", _around(text.shown, place)
 
 

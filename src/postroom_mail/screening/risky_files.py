@@ -201,6 +201,6 @@ def _has_object(rtf: bytes) -> bool:
     )
 
 
-def tells_password(folded: str) -> bool:
+def gives_password(folded: str) -> bool:
     """Returns True if a text, folded for comparison, speaks of a password."""
     return any(word in folded for word in PASSWORD_WORDS)

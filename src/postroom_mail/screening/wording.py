@@ -14,7 +14,7 @@ from postroom_mail.screening.wording_rules import (
     Script,
     Wording,
     anchors_by_sign,
-    told_words,
+    order_words,
     wordings,
 )
 
@@ -109,9 +109,9 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
     return before is None or before.search(text, max(start, anchor - NEGATION_REACH), anchor) is None
 
 
-def is_told(text: str, start: int, end: int) -> bool:
+def is_ordered(text: str, start: int, end: int) -> bool:
     """Return whether it contains an instruction, in a language of Latin letters."""
-    told = told_words(SCRIPTS[0])
+    told = order_words(SCRIPTS[0])
     return told is not None and told.search(text, start, end) is not None
 
 

@@ -254,7 +254,7 @@ def _words(script: Script) -> _Words:
 
 
 @cache
-def told_words(script: Script) -> re.Pattern[str] | None:
+def order_words(script: Script) -> re.Pattern[str] | None:
     return _words(script).told()
 
 

@@ -10,7 +10,7 @@ from postroom import ids
 from postroom.accounts import keys, names, permissions, pods
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.scope import Scope
-from postroom.accounts.sessions import SignInProof
+from postroom.accounts.sessions import SignInGrant
 from postroom.errors import BadRequest, Forbidden, LastOwner, Unauthorized, UserExists, no_such
 from postroom.storage import database
 from postroom.storage.database import Row, Tx, all_of, insert, item_from_row, one_of, update, update_item
@@ -229,10 +229,10 @@ def remove(tx: Tx, user: User) -> None:
     tx.run("delete from users where id = :id", id=user.id)
 
 
-def proof_of(user: User, is_operator: bool = False) -> SignInProof:
+def sign_in_grant(user: User, is_operator: bool = False) -> SignInGrant:
     """For someone authenticated as this user."""
     pod_id = next(iter(user.pod_ids), None)
-    return SignInProof(
+    return SignInGrant(
         user.account_id, user.key_id, is_operator, by_key=False, user_id=user.id, pod_id=pod_id
     )
 

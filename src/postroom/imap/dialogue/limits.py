@@ -1,10 +1,10 @@
 """The limits of an IMAP session: sizes, counts and times."""
 
 from postroom import limits
-from postroom.net.mail_clients.limits import ProgramLimits
+from postroom.net.mail_clients.limits import ClientLimits
 
 
-class ImapLimits(ProgramLimits, frozen=True):
+class ImapLimits(ClientLimits, frozen=True):
     """Every limit of a session; the defaults suit a public server."""
 
     # A command without its literals: a long list of messages is the longest that programs send.

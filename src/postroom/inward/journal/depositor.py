@@ -13,7 +13,7 @@ from postroom.errors import is_out_of_space, is_passing
 from postroom.inward.arrival_spans import record_received
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import positions
-from postroom.inward.journal.entries import Held, Journaled, Reached
+from postroom.inward.journal.entries import Held, Journaled, JournalProgress
 from postroom.inward.mails import AcceptedMail
 from postroom.inward.receive import accept, simpler
 from postroom.mailbox import inboxes
@@ -34,7 +34,7 @@ GATHER_SECONDS_A_MAIL = 0.003
 LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
 
-Report = Callable[[Reached | Held], None]
+Report = Callable[[JournalProgress | Held], None]
 
 
 class Depositor:
@@ -102,7 +102,7 @@ class Depositor:
                     return
                 elif await self._store_simpler(batch[0]) or await self._set_aside(batch[0], error):
                     break
-        self._reach(SegmentPlace(*batch[-1].end))
+        self._advance(SegmentPlace(*batch[-1].end))
 
     async def _store(self, batch: Sequence[Journaled]) -> None:
         resources, end = self._resources, SegmentPlace(*batch[-1].end)
@@ -151,10 +151,10 @@ class Depositor:
             )
         return True
 
-    def _reach(self, place: SegmentPlace) -> None:
+    def _advance(self, place: SegmentPlace) -> None:
         self.place = place
         self._resources.loops.works("journal")
-        self.report(Reached(place))
+        self.report(JournalProgress(place))
 
 
 def keep_unstored(folder: Path, mail: Journaled) -> Path:

@@ -24,7 +24,7 @@ class Journaled(Struct, frozen=True, tag=True, array_like=True):
     is_damage: bool = False
 
 
-class Reached(Struct, frozen=True, tag=True, array_like=True):
+class JournalProgress(Struct, frozen=True, tag=True, array_like=True):
     """Everything before this place is deposited."""
 
     place: tuple[int, int]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from postroom import log
-from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
+from postroom.inward.journal.entries import Held, Journaled, JournalProgress, decode, encode
 from postroom.inward.journal.reading_budget import ReadingBudget, Share
 from postroom.inward.journal.turns import PATIENCE_SECONDS, Backlogged, ReadingTurns
 from postroom.inward.mails import Arrival
@@ -149,7 +149,7 @@ class MailJournal:
             self._tidied = self._reached.segment
             await self._thread.run(self._tidy)
 
-    def note(self, news: Reached | Held) -> None:
+    def note(self, news: JournalProgress | Held) -> None:
         """Takes a message from the depositor."""
         if isinstance(news, Held):
             self._held = news

@@ -27,7 +27,7 @@ from postroom_mail.mime.parse import parse_mail
 
 TOGETHER = 50
 IDLE_SECONDS = 5.0
-DUTY, DUTY_LENGTH = "junk", 60 * SECOND
+LEASE, LEASE_HELD = "junk", 60 * SECOND
 
 
 class LearnedBatch(Struct, frozen=True):
@@ -56,7 +56,7 @@ async def learn_all(resources: Resources) -> None:
 async def learn_some(resources: Resources) -> bool:
     """False if nothing waits, or another node learns."""
     waiting = await resources.db.read(examples.find_teacher)
-    if waiting is None or not await leader_leases.hold(resources, DUTY, DUTY_LENGTH):
+    if waiting is None or not await leader_leases.hold(resources, LEASE, LEASE_HELD):
         return False
     account_id, teacher = waiting
     told = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)

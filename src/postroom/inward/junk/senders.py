@@ -9,7 +9,7 @@ from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.inward.into_thread import Names
-from postroom.inward.junk.weighing import Evidence, Standing
+from postroom.inward.junk.weighing import Evidence, SenderHistory
 from postroom.mailbox import correspondents
 from postroom.mailbox.correspondents import CALLED_JUNK, NO_JUNK, KnownSince
 from postroom.queue import deliveries
@@ -17,7 +17,7 @@ from postroom.storage.database import Tx, all_of
 from postroom_mail.mime.parse import MAX_REFERENCES
 
 ANSWER, CORRESPONDENT, ALLOWED = "answer", "correspondent", "allow_rule"
-NOTHING_KNOWN, FROM_INSIDE = Standing(), Standing(exempt="from_inside")
+NOTHING_KNOWN, FROM_INSIDE = SenderHistory(), SenderHistory(exempt="from_inside")
 
 
 class JunkSender(Struct, frozen=True):
@@ -28,39 +28,39 @@ class JunkSender(Struct, frozen=True):
     came_at: int
 
 
-def find_sender_standing(tx: Tx, inbox: Scope, sender: JunkSender, evidence: Evidence) -> Standing:
+def find_sender_history(tx: Tx, inbox: Scope, sender: JunkSender, evidence: Evidence) -> SenderHistory:
     if sender.names is None:
         return NOTHING_KNOWN
     if evidence.is_from_inside:
         return FROM_INSIDE
     answered = (*sender.names.in_reply_to, *sender.names.references)
-    return find_standing(tx, inbox, sender.names.senders, answered, sender.is_genuine, sender.came_at)
+    return find_history(tx, inbox, sender.names.senders, answered, sender.is_genuine, sender.came_at)
 
 
-def find_standing(
+def find_history(
     tx: Tx, inbox: Scope, senders: Sequence[str], answered: Sequence[str], is_genuine: bool, now: int
-) -> Standing:
+) -> SenderHistory:
     """`senders` are all From addresses, `answered` the Message-IDs that the email names.
 
     A sender that may be forged is not known, and only its answers count: it has read what it answers.
     """
     assert inbox.inbox_id is not None
     if is_answer(tx, inbox.inbox_id, answered):
-        return Standing(False, ANSWER)
+        return SenderHistory(False, ANSWER)
     if not (senders and is_genuine):
-        return Standing()
+        return SenderHistory()
     known = correspondents.list_known(tx, inbox.inbox_id, senders)
-    standing = _of_known([known.get(each) for each in senders], now)
+    history = _of_known([known.get(each) for each in senders], now)
     if policy.are_allowed(tx, inbox, senders):
-        return replace(standing, exempt=ALLOWED)
+        return replace(history, exempt=ALLOWED)
     if deliveries.wrote_to_all(tx, inbox.inbox_id, senders):
-        return replace(standing, exempt=CORRESPONDENT)
-    return standing
+        return replace(history, exempt=CORRESPONDENT)
+    return history
 
 
-def _of_known(known: Sequence[KnownSince | None], now: int) -> Standing:
+def _of_known(known: Sequence[KnownSince | None], now: int) -> SenderHistory:
     """Whose email was junk is not known by it. All senders have to be known, and one can send junk."""
-    return Standing(
+    return SenderHistory(
         is_known=all(_wrote_before(each, now) for each in known),
         is_new=not all(_wrote_before(each, now - DAY) for each in known),
         sends_junk=any(each is not None and each.junk == CALLED_JUNK for each in known),

@@ -29,7 +29,7 @@ class Evidence(Struct, frozen=True):
     is_from_inside: bool = False
 
 
-class Standing(Struct, frozen=True):
+class SenderHistory(Struct, frozen=True):
     """What the inbox knows of the sender. `exempt`: why content alone cannot make it junk; "" if it can."""
 
     is_known: bool = False
@@ -38,20 +38,20 @@ class Standing(Struct, frozen=True):
     sends_junk: bool = False
 
 
-def weigh(evidence: Evidence, verdicts: Verdicts | None, standing: Standing, rules: JunkRules) -> Junk:
+def weigh(evidence: Evidence, verdicts: Verdicts | None, history: SenderHistory, rules: JunkRules) -> Junk:
     reasons = [
         JunkReason(WORDS, evidence.content),
         *evidence.services,
         *evidence.lists,
-        *of_sender(evidence, verdicts, standing),
+        *of_sender(evidence, verdicts, history),
     ]
-    if standing.exempt:
+    if history.exempt:
         of_content = evidence.content + sum(each.weight for each in evidence.services)
-        reasons.append(JunkReason(standing.exempt, -max(0.0, of_content)))
+        reasons.append(JunkReason(history.exempt, -max(0.0, of_content)))
     return decide(reasons, rules)
 
 
-def of_sender(evidence: Evidence, verdicts: Verdicts | None, standing: Standing) -> list[JunkReason]:
+def of_sender(evidence: Evidence, verdicts: Verdicts | None, history: SenderHistory) -> list[JunkReason]:
     found = []
     if verdicts is not None and verdicts.dmarc in OF_DMARC:
         found.append(JunkReason(f"dmarc_{verdicts.dmarc}", OF_DMARC[verdicts.dmarc]))
@@ -63,9 +63,9 @@ def of_sender(evidence: Evidence, verdicts: Verdicts | None, standing: Standing)
         found.append(JunkReason("no_reverse_name", NO_REVERSE_NAME))
     if evidence.has_odd_helo:
         found.append(JunkReason("odd_helo", ODD_HELO))
-    if standing.is_known:
-        found.append(JunkReason("known_sender", NEW_SENDER if standing.is_new else KNOWN_SENDER))
-    if standing.sends_junk and verdicts is not None and verdicts.dmarc == "pass":
+    if history.is_known:
+        found.append(JunkReason("known_sender", NEW_SENDER if history.is_new else KNOWN_SENDER))
+    if history.sends_junk and verdicts is not None and verdicts.dmarc == "pass":
         found.append(JunkReason("junk_sender", JUNK_SENDER))
     return found
 

@@ -131,7 +131,7 @@ def list_due(tx: Tx, now: int, limit: int) -> list[DueSpan]:
     return [DueSpan(EventSpan.from_row(row), row["calendar_id"], row["tell_at"]) for row in rows]
 
 
-def set_told(tx: Tx, due: DueSpan, tell_at: int | None) -> None:
+def set_tell_at(tx: Tx, due: DueSpan, tell_at: int | None) -> None:
     tx.run(
         "update calendar_spans set tell_at = :tell_at where event_id = :event_id and calendar_id <> ''"
         " and starts_at = :starts_at and recurrence_id = :recurrence_id",

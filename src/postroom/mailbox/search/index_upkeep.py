@@ -53,7 +53,7 @@ def list_waiting(tx: Tx, limit: int) -> list[str]:
 def _forget_changes(tx: Tx, reached: int) -> bool:
     """Deletes few at a time: incoming mail waits for the same writer."""
     tables = {"search_changes": FORGOTTEN_AT_ONCE}
-    if tx.words.is_apart:
+    if tx.fulltext.is_apart:
         tables["search_removals"] = REMOVALS_FORGOTTEN_AT_ONCE
     removed = [
         tx.run(
@@ -83,7 +83,7 @@ def _forget_accounts(tx: Tx, account_ids: Sequence[str]) -> None:
 
 def clear(tx: Tx) -> None:
     """Empties the index; it is then rebuilt, newest email first."""
-    tx.words.clear()
+    tx.fulltext.clear()
     for table in ("search_documents", "search_latecomers", "search_newest"):
         tx.run(f"delete from {table}")
     tx.run("update search_state set version = 0, cursor = '' where name = 'index'")

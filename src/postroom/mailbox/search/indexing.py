@@ -92,7 +92,7 @@ def stored_at_once(batch: Batch) -> int:
 
 
 def batch_size(tx: Tx) -> int:
-    return BATCH_APART if tx.words.is_apart else BATCH
+    return BATCH_APART if tx.fulltext.is_apart else BATCH
 
 
 async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
@@ -150,7 +150,7 @@ def prepare(tx: Tx) -> Batch | None:
     if changes:
         entries, new_pods, arrivals = _make_entries(tx, list(dict(changes)))
         made = list(takewhile(lambda change: change[0] in entries, changes))
-        is_apart = tx.words.is_apart
+        is_apart = tx.fulltext.is_apart
         removed = removals.make_entries(tx, made) if is_apart else {}
         is_part = len(made) < len(changes)
         return Batch(
@@ -295,7 +295,7 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
     }
     in_order = sorted(made, key=lambda message_id: (batch.arrivals[message_id].at, message_id))
     docs = _number(tx, state, batch, in_order, known)
-    tx.words.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
+    tx.fulltext.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
     _record_documents(tx, docs, made)
     latecomers.note(tx, batch, docs, known)
     _record_done(tx, batch)
@@ -324,7 +324,7 @@ def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
             gone[message_id] = batch.removed[number]
     docs = {known.pop(message_id)[0]: entry for message_id, entry in gone.items() if message_id in known}
     if docs:
-        tx.words.remove_all(docs)
+        tx.fulltext.remove_all(docs)
         is_wanted, wanted = one_of("doc", list(docs))
         tx.run(f"delete from search_documents where {is_wanted}", **wanted)
         latecomers.forget(tx, list(docs))
@@ -355,7 +355,7 @@ def _record_documents(tx: Tx, docs: dict[str, int], made: dict[str, IndexEntry])
 
 def _record_done(tx: Tx, batch: Batch) -> None:
     numbers = [number for _, number in batch.changes]
-    if numbers and tx.words.is_apart:
+    if numbers and tx.fulltext.is_apart:
         sql = "update search_state set reached = :reached where name = 'index' and reached < :reached"
         tx.run(sql, reached=numbers[-1])
     elif numbers:

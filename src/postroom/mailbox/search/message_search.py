@@ -241,11 +241,11 @@ def _walk_few(tx: Tx, question: Question, few: list[int]) -> Iterator[list[int]]
 
 
 def _find_docs(tx: Tx, question: Question, below: int, count: int) -> list[int]:
-    return _in_realms(question, lambda realms: tx.words.find(question.query, realms, below, count))[:count]
+    return _in_realms(question, lambda realms: tx.fulltext.find(question.query, realms, below, count))[:count]
 
 
 def _find_among(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
-    return _in_realms(question, lambda realms: tx.words.find_among(question.query, realms, docs))
+    return _in_realms(question, lambda realms: tx.fulltext.find_among(question.query, realms, docs))
 
 
 def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]) -> list[int]:

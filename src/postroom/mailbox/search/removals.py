@@ -17,7 +17,7 @@ def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
         "insert into search_changes (message_id) values :rows returning message_id, number",
         [(message_id,) for message_id in sorted(set(message_ids))],
     )
-    if tx.words.is_apart:
+    if tx.fulltext.is_apart:
         numbers = {row["message_id"]: row["number"] for row in changes}
         for part in contents.in_parts(list(numbers)):
             is_wanted, wanted = one_of("id", part)

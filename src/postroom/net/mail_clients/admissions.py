@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Generic, TypeVar
 
-from postroom.net.mail_clients.limits import ProgramLimits
+from postroom.net.mail_clients.limits import ClientLimits
 from postroom.net.proxies import network_of
 
 T = TypeVar("T")
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Admissions(Generic[T]):
     """The open connections of one server."""
 
-    def __init__(self, limits: ProgramLimits) -> None:
+    def __init__(self, limits: ClientLimits) -> None:
         self._limits = limits
         self.is_closed = False
         self._networks: dict[T, str] = {}

@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.mail_clients.admissions import Admissions
-from postroom.net.mail_clients.limits import ProgramLimits
+from postroom.net.mail_clients.limits import ClientLimits
 from postroom.net.spool import IncomingMail, SpooledContent
 
 T = TypeVar("T")
 
 
-class ProgramDialogue(Protocol):
+class ClientDialogue(Protocol):
     """The protocol without I/O. `is_asking`: no input is read until a question is answered."""
 
     @property
@@ -29,30 +29,30 @@ class ProgramDialogue(Protocol):
     def hang_up(self, farewell: bytes) -> list[Any]: ...
 
 
-class ProgramContext(Struct, frozen=True, kw_only=True):
+class ClientContext(Struct, frozen=True, kw_only=True):
     """What every connection of one server shares; `tasks` are the questions under way."""
 
     tls: ssl.SSLContext | None
     is_tls_from_the_start: bool
     spool_folder: Path
-    admissions: "Admissions[ProgramConnection[Any]]"
+    admissions: "Admissions[ClientConnection[Any]]"
     large_mails: asyncio.Semaphore
     failures: FailedLogins = field(default_factory=FailedLogins)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-D = TypeVar("D", bound=ProgramDialogue)
+D = TypeVar("D", bound=ClientDialogue)
 
 
-class ProgramConnection(asyncio.Protocol, Generic[D]):
+class ClientConnection(asyncio.Protocol, Generic[D]):
     """The asyncio side of a session."""
 
     too_many: ClassVar[bytes]
     too_slow: ClassVar[bytes]
 
-    def __init__(self, shared: ProgramContext, limits: ProgramLimits, proxied_address: str | None) -> None:
+    def __init__(self, shared: ClientContext, limits: ClientLimits, proxied_address: str | None) -> None:
         self._shared = shared
-        self._program_limits = limits
+        self._client_limits = limits
         self._proxied_address = proxied_address
         self._loop = asyncio.get_running_loop()
         self._socket = ClientSocket(self, limits.tls_handshake_seconds, limits.linger_seconds)
@@ -135,7 +135,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         self._socket.abort()
 
     def check_time(self, now: float) -> None:
-        limits = self._program_limits
+        limits = self._client_limits
         if self._closing_since is not None:
             if now > self._closing_since + limits.linger_seconds:
                 self.abort()
@@ -188,7 +188,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         task.add_done_callback(self._shared.tasks.discard)
 
     async def _in_turn(self, mail: SpooledContent, work: Callable[[], Awaitable[T]]) -> T:
-        if mail.size_bytes <= self._program_limits.spool_over_bytes:
+        if mail.size_bytes <= self._client_limits.spool_over_bytes:
             return await work()
         async with self._shared.large_mails:
             return await work()

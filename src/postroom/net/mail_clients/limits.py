@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class ProgramLimits(Struct, frozen=True):
+class ClientLimits(Struct, frozen=True):
     """The defaults suit a public server."""
 
     max_connections: int = 1000

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from postroom import log
 from postroom.config import ConfigError, Endpoint
 from postroom.net.listening import listen_on
-from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
+from postroom.net.mail_clients.connection import ClientConnection, ClientContext
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 
@@ -17,7 +17,7 @@ BACKLOG = 512
 WATCH_SECONDS = 1.0
 
 
-class ProgramServer(ABC):
+class MailClientServer(ABC):
     """`stopping_seconds`: a stop gives up once no open question ended for so long; None: never."""
 
     setting: ClassVar[str]
@@ -27,9 +27,9 @@ class ProgramServer(ABC):
 
     def __init__(
         self,
-        shared: ProgramContext,
+        shared: ClientContext,
         proxies: Proxies,
-        connect: Callable[[str | None], ProgramConnection[Any]],
+        connect: Callable[[str | None], ClientConnection[Any]],
     ) -> None:
         self._shared = shared
         self._connect = connect

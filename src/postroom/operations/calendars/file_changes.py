@@ -16,7 +16,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.calendar_errors import EventChanged
 from postroom.events import kinds
-from postroom.events.calendar_notices import tell
+from postroom.events.calendar_notices import emit
 from postroom.inward.calendar_changes import recurrence_id_in
 from postroom.mailbox import inbox_calendars
 from postroom.mailbox.calendars import calendar_events, calendar_files
@@ -301,7 +301,7 @@ async def answer(
 ) -> CalendarEvent:
     """Send the answer to the organizer, by an ordinary send. Return the event with it."""
     now = asker.resources.now()
-    if organizer_of(known.series) in request.untold:
+    if organizer_of(known.series) in request.notified_by_client:
         return await asker.resources.db.write(note_answer, asker, target, known, response, at)
     key = request.key or ""
     if at is not None:
@@ -330,7 +330,7 @@ def note_answer(
     event = calendar_events.put(tx, calendar, event, (), now, False)
     span = own_events.span_of(event, calendar, "" if at is None else at.recurrence_id)
     told = (tx, kinds.CALENDAR_ANSWERED, calendar, event, now)
-    tell(*told, actor=asker.caller.actor, span=span, response=response)
+    emit(*told, actor=asker.caller.actor, span=span, response=response)
     return event
 
 
@@ -360,7 +360,7 @@ def add_invited(
         kept_lines=stored.kept_lines,
     )
     event = calendar_events.put(tx, calendar, event, (), now, is_new=True)
-    tell(tx, kinds.CALENDAR_CREATED, calendar, event, now, actor=asker.caller.actor)
+    emit(tx, kinds.CALENDAR_CREATED, calendar, event, now, actor=asker.caller.actor)
     return event
 
 
@@ -392,4 +392,4 @@ def drop(tx: Tx, scope: Scope, actor: Actor, known: CalendarEvent, now: int) -> 
         raise EventChanged("This event was changed meanwhile. Read it again, and repeat the change.")
     calendar = inbox_calendars.get(tx, scope, event.calendar_id)
     calendar_events.remove(tx, event, now)
-    tell(tx, kinds.CALENDAR_CANCELLED, calendar, replace(event, status=CANCELLED), now, actor=actor)
+    emit(tx, kinds.CALENDAR_CANCELLED, calendar, replace(event, status=CANCELLED), now, actor=actor)

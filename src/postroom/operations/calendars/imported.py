@@ -11,7 +11,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
 from postroom.calendar_errors import InvalidCalendarFile
 from postroom.events import kinds
-from postroom.events.calendar_notices import tell
+from postroom.events.calendar_notices import emit
 from postroom.limits import FEED_BYTES
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars import calendar_events
@@ -25,7 +25,7 @@ from postroom_mail.reading.recurrence import StepBudget
 from postroom_mail.reading.series import LATEST, CalendarObjects, Series, occurrences, read_objects
 
 TOGETHER = 50  # events of one transaction
-TOLD = 50  # events of one file, or of one look at a feed, of which the log tells
+MOST_EMITTED = 50  # events of one file, or of one look at a feed, of which the log tells
 
 
 class ImportedFile(Struct, rename="camel", frozen=True):
@@ -70,7 +70,7 @@ async def store(
     The log tells of what is to come, as far as it is new: not of a feed that is looked at for the first time.
     """
     calendar = await resources.db.read(inbox_calendars.get, scope, calendar_id)
-    log = ImportLog(0 if follows and not calendar.event_count else TOLD, actor)
+    log = ImportLog(0 if follows and not calendar.event_count else MOST_EMITTED, actor)
     done = Imported()
     for part in in_parts(objects.series):
         added, left = await resources.db.write(put_some, scope, calendar_id, part, log, resources.now())
@@ -95,16 +95,16 @@ class ImportLog(Struct):
     actor: Actor | None = None
     steps: StepBudget = field(default_factory=StepBudget)
 
-    def tell(self, tx: Tx, kind: str, calendar: InboxCalendar, event: CalendarEvent, now: int) -> None:
+    def emit(self, tx: Tx, kind: str, calendar: InboxCalendar, event: CalendarEvent, now: int) -> None:
         if self.left and occurrences(event.series, now, LATEST, 1, calendar.time_zone, self.steps):
-            tell(tx, kind, calendar, event, now, actor=self.actor)
+            emit(tx, kind, calendar, event, now, actor=self.actor)
             self.left -= 1
 
 
 def put_some(
     tx: Tx, scope: Scope, calendar_id: str, found: list[Series], asked: ImportLog, now: int
 ) -> tuple[Imported, int]:
-    """Return what was stored, and of how many more changes the log may tell."""
+    """Return what was stored, and of how many more changes the log may emit."""
     calendar = inbox_calendars.get(tx, scope, calendar_id)
     inbox = inboxes.get(tx, scope, calendar.inbox_id)
     done, log = Imported(), ImportLog(asked.left, asked.actor)  # a transaction may run again
@@ -124,7 +124,7 @@ def put_one(
     event = replace(event, series=series, status=series.part.status, own_response=own_response(series, own))
     event = calendar_events.put(tx, calendar, event, (), now, known is None)
     kind = kinds.CALENDAR_CREATED if known is None else kinds.CALENDAR_CHANGED
-    log.tell(tx, kind, calendar, event, now)
+    log.emit(tx, kind, calendar, event, now)
     return Imported(created=1) if known is None else Imported(changed=1)
 
 
@@ -150,5 +150,5 @@ def remove_others(
     for event in gone:
         calendar_events.remove(tx, event, now)
         off = replace(event, status=calendar_events.CANCELLED)
-        log.tell(tx, kinds.CALENDAR_CANCELLED, calendar, off, now)
+        log.emit(tx, kinds.CALENDAR_CANCELLED, calendar, off, now)
     return len(gone)

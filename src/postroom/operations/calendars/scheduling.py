@@ -63,14 +63,14 @@ class EventTarget(Struct, frozen=True):
 
 
 class ChangeRequest(Struct, frozen=True):
-    """What was asked: its key, which only changes that are told to attendees need, and its fields.
+    """What was asked: its key, which only changes sent to attendees need, and its fields.
 
-    `untold` are addresses that the client tells itself.
+    `notified_by_client` are addresses that the client notifies itself.
     """
 
     key: str | None
     asked: bytes
-    untold: frozenset[str] = NOBODY
+    notified_by_client: frozenset[str] = NOBODY
 
 
 def require_may(caller: Caller, sends: bool) -> None:
@@ -99,12 +99,12 @@ def find_target(tx: Tx, scope: Scope, event_id: str) -> EventTarget:
 def with_mail(change: EventChange, mail: EventMail, inbox: Inbox, request: ChangeRequest) -> EventChange:
     """Return the change, with its email if there are attendees to notify."""
     part = part_of(mail.series, mail.only)
-    return replace(change, mail=mail if told(part, inbox, request) else None)
+    return replace(change, mail=mail if recipients_to_notify(part, inbox, request) else None)
 
 
-def told(part: EventPart, inbox: Inbox, request: ChangeRequest) -> tuple[Address, ...]:
+def recipients_to_notify(part: EventPart, inbox: Inbox, request: ChangeRequest) -> tuple[Address, ...]:
     others = recipients_of(part, inbox.own_addresses)
-    return tuple(each for each in others if each.address.lower() not in request.untold)
+    return tuple(each for each in others if each.address.lower() not in request.notified_by_client)
 
 
 def uninvited(
@@ -184,7 +184,7 @@ def to_order(asker: Asker, target: EventTarget, change: EventChange, request: Ch
         request_hash=idempotency.hash_request(
             b"calendar event", change.kind.encode(), named.encode(), request.asked
         ),
-        to=told(part, target.inbox, request),
+        to=recipients_to_notify(part, target.inbox, request),
         subject=f"{SUBJECTS[change.kind]}: {part.summary}"[: limits.SUBJECT_CHARACTERS],
         body=part.description.strip() or part.summary,
         thread_id=None if event is None else event.thread_id,

@@ -11,7 +11,7 @@ from postroom.accounts.oauth.oauth_clients import OauthClient
 from postroom.clock import MINUTE
 from postroom.config import Config
 from postroom.errors import BadRequest
-from postroom.operations.people.oauth_programs import is_redirect_list
+from postroom.operations.people.oauth_consent import is_redirect_list
 from postroom.storage.database import Tx
 
 DOCUMENT_BYTES = 10 * 1024

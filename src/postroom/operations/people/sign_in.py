@@ -14,7 +14,7 @@ from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import ACTIVE, OWNER, User
 from postroom.accounts.scope import Scope
-from postroom.accounts.sessions import SignInOrigin, SignInProof
+from postroom.accounts.sessions import SignInGrant, SignInOrigin
 from postroom.config import Config
 from postroom.errors import Forbidden, Unauthorized, no_such
 from postroom.external_mailboxes import address_uses
@@ -27,7 +27,7 @@ from postroom.storage.database import Tx
 ACCOUNTS_OF_AN_ADDRESS = 10
 
 
-class Proof(Struct, frozen=True):
+class SignInInput(Struct, frozen=True):
     """The input of the sign-in page: one of the first four fields; the first owner also gives an address."""
 
     key: str = ""
@@ -38,8 +38,8 @@ class Proof(Struct, frozen=True):
     email: str = ""
 
 
-class Proved(NamedTuple):
-    proof: SignInProof
+class Authenticated(NamedTuple):
+    grant: SignInGrant
     name: str
 
 
@@ -58,7 +58,7 @@ class Offer(NamedTuple):
     user: User | None = None
 
 
-def begin(tx: Tx, shown: Proof, new: NewSession, browser: str, config: Config, now: int) -> None:
+def begin(tx: Tx, shown: SignInInput, new: NewSession, browser: str, config: Config, now: int) -> None:
     open_session(tx, prove(tx, shown, new.visitor, browser, config, now), new, now)
 
 
@@ -68,22 +68,24 @@ def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSessio
     open_session(tx, by(sessions.PASSKEY, of_user(user)), new, now)
 
 
-def by(method: str, proved: Proved) -> Proved:
+def by(method: str, authenticated: Authenticated) -> Authenticated:
     """Record how the person signed in: decisions name it."""
-    return proved._replace(proof=replace(proved.proof, method=method))
+    return authenticated._replace(grant=replace(authenticated.grant, method=method))
 
 
-def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
+def open_session(tx: Tx, authenticated: Authenticated, new: NewSession, now: int) -> None:
     old = sessions.find(tx, new.old_token, now) if new.old_token else None
     if old is not None:
         old_session, old_caller = old
         sessions.remove(tx, old_caller.scope, old_session.id)
-    session = sessions.add(tx, proved.proof, proved.name, new.visitor, new.token, now)
+    session = sessions.add(tx, authenticated.grant, authenticated.name, new.visitor, new.token, now)
     if session.user_id is not None:
         sessions.mark_used(tx, session.id, now)
 
 
-def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Config, now: int) -> Proved:
+def prove(
+    tx: Tx, shown: SignInInput, visitor: SignInOrigin, browser: str, config: Config, now: int
+) -> Authenticated:
     """Authenticate the user. Return whose session it is, and a name for it."""
     if shown.invitation:
         invited = require_own_mailbox(tx, mail_links.take(tx, shown.invitation, "", now))
@@ -105,7 +107,7 @@ def require_own_mailbox(tx: Tx, user: User) -> User:
     return user
 
 
-def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Proved:
+def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Authenticated:
     """Accept an invitation: opening its link proves that the user has the address."""
     active = users.activate(tx, user, name)
     actor = Actor(USER, active.id, active.name or active.email)
@@ -114,13 +116,15 @@ def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Pr
     return of_user(active)
 
 
-def of_user(user: User, is_operator: bool = False) -> Proved:
+def of_user(user: User, is_operator: bool = False) -> Authenticated:
     if user.state != ACTIVE:
         raise Unauthorized("This user has not accepted the invitation yet.")
-    return Proved(users.proof_of(user, is_operator), user.name or user.email)
+    return Authenticated(users.sign_in_grant(user, is_operator), user.name or user.email)
 
 
-def prove_by_link(tx: Tx, shown: Proof, visitor: SignInOrigin, config: Config, now: int) -> Proved:
+def prove_by_link(
+    tx: Tx, shown: SignInInput, visitor: SignInOrigin, config: Config, now: int
+) -> Authenticated:
     link = sessions.take_link(tx, shown.link, now)
     if link is None:
         raise Unauthorized(
@@ -134,12 +138,12 @@ def prove_by_link(tx: Tx, shown: Proof, visitor: SignInOrigin, config: Config, n
     accounts.lock(tx, link.account_id)
     if shown.email.strip() and not users.has_owner(tx, link.account_id):
         return make_first_owner(tx, link, shown, visitor, config, now)
-    return Proved(link, shown.name.strip() or "owner")
+    return Authenticated(link, shown.name.strip() or "owner")
 
 
 def make_first_owner(
-    tx: Tx, link: SignInProof, shown: Proof, visitor: SignInOrigin, config: Config, now: int
-) -> Proved:
+    tx: Tx, link: SignInGrant, shown: SignInInput, visitor: SignInOrigin, config: Config, now: int
+) -> Authenticated:
     email = require_elsewhere(tx, link.account_id, users.require_email(shown.email.strip()), config)
     invited = users.find_by_email(tx, link.account_id, email)
     if invited is None:
@@ -153,27 +157,27 @@ def make_first_owner(
     return of_user(user, link.is_operator)
 
 
-def prove_by_key(tx: Tx, shown: Proof, now: int) -> Proved:
+def prove_by_key(tx: Tx, shown: SignInInput, now: int) -> Authenticated:
     caller = keys.find_caller(tx, shown.key.strip(), now)
     if caller is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
     if caller.inbox_id is not None:
         raise Forbidden("A key of one inbox is for programs. Sign in with a key of the account or of a pod.")
-    proof = SignInProof(caller.account_id, caller.key_id, is_operator=False, by_key=True)
-    return Proved(proof, shown.name.strip() or caller.key_name or "owner")
+    grant = SignInGrant(caller.account_id, caller.key_id, is_operator=False, by_key=True)
+    return Authenticated(grant, shown.name.strip() or caller.key_name or "owner")
 
 
-def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
+def look_at(tx: Tx, shown: SignInInput, now: int) -> Offer:
     """Return what the page of a link shows, without using the link."""
     if shown.invitation or shown.mail:
         link = mail_links.find(tx, shown.invitation or shown.mail, now)
         return Offer(user=None if link is None else link.user)
-    proof = sessions.find_link(tx, shown.link, now) if shown.link else None
-    if proof is None:
+    grant = sessions.find_link(tx, shown.link, now) if shown.link else None
+    if grant is None:
         return Offer()
-    if proof.user_id is not None:
-        return Offer(user=users.find(tx, proof.user_id))
-    return Offer(asks_for_owner=not users.has_owner(tx, proof.account_id))
+    if grant.user_id is not None:
+        return Offer(user=users.find(tx, grant.user_id))
+    return Offer(asks_for_owner=not users.has_owner(tx, grant.account_id))
 
 
 def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:

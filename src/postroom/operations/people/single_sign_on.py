@@ -16,7 +16,7 @@ from postroom.config import Config
 from postroom.errors import Unauthorized
 from postroom.external_mailboxes import address_uses
 from postroom.limits import SIGN_IN_NAME_CHARACTERS
-from postroom.operations.people.sign_in import NewSession, Proved, accept, by, of_user, open_session
+from postroom.operations.people.sign_in import Authenticated, NewSession, accept, by, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
@@ -56,7 +56,9 @@ def begin_with_address(tx: Tx, proven: ProvenAddress, new: NewSession, config: C
     open_session(tx, by(sessions.OPENID, proved), new, now)
 
 
-def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:
+def find_or_make(
+    tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int
+) -> Authenticated:
     """Return the user of this address (active first, then oldest), or a new one if that is set up."""
     email = users.require_email(proven.email)
     user = users.find_of_address(tx, email)

@@ -14,12 +14,12 @@ from postroom.mailbox.messages import Message
 from postroom.outward import simulator
 from postroom.outward.courier import domain_of
 from postroom.outward.holding import checks
-from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, SendCheck
+from postroom.outward.holding.checks import INPUT_COLUMNS, SUPPRESSED_AS, SendCheck
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Row, Tx
-from postroom_mail.authentication.arc_seal import SeenProofs
+from postroom_mail.authentication.arc_seal import SeenResults
 
 
 class Outgoing(Struct, frozen=True):
@@ -47,7 +47,7 @@ class MailJob(Struct, frozen=True):
     is_local: bool
     is_simulated: bool
     keys: tuple[DkimKey, ...]
-    seen: SeenProofs | None = None  # for a redirected mail: how it was authenticated on arrival
+    seen: SeenResults | None = None  # for a redirected mail: how it was authenticated on arrival
     zone: str = ""  # the domain served here in whose name it is signed
     is_alias_gone: bool = False  # it was written in the name of an alias that was deleted
 
@@ -123,7 +123,7 @@ def is_redirected(message: Message) -> bool:
     return b'"redirectOf":"' in message.document
 
 
-def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
+def find_seen(tx: Tx, message: Message) -> SeenResults | None:
     """How a redirected mail was authenticated on arrival; None for other mail, or if not known any more."""
     if not is_redirected(message):
         return None
@@ -132,14 +132,14 @@ def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
     auth = None if row is None else documents.decode(documents.from_row(row)).auth
     if auth is None:
         return None
-    return SeenProofs(auth.spf, auth.dkim, auth.dmarc, auth.arc or "none", auth.domain)
+    return SeenResults(auth.spf, auth.dkim, auth.dmarc, auth.arc or "none", auth.domain)
 
 
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     """None if the sending inbox was deleted: nothing more leaves for it."""
     row = tx.one(
         f"select {messages.COLUMNS}, messages.from_address, inboxes.address as sender,"
-        f" inboxes.aliases, {connections.OF_SENDER}, {STANDING},"
+        f" inboxes.aliases, {connections.OF_SENDER}, {INPUT_COLUMNS},"
         f" {SUPPRESSED_AS},"
         " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
         " as is_claimed,"
@@ -182,4 +182,4 @@ def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> SendCheck:
     """Judges this attempt by what the look-up found."""
     suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
     excused = "" if hold is None else hold.excused
-    return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]
+    return checks.judge_all(tx, [checks.to_check_input(row, [target], suppressed, excused)])[0]

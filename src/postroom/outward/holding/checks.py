@@ -16,7 +16,7 @@ from postroom.queue import suppressions
 from postroom.storage.database import Row, Tx
 
 # Columns of `messages` joined with its inbox: all checks except suppressions.
-STANDING = (
+INPUT_COLUMNS = (
     "inboxes.account_id, inboxes.pod_id, messages.inbox_id, messages.key_id,"
     f" {HAS_POLICY} as has_policy, {IS_PAUSED} as is_paused,"
     " (select keys.permissions from keys where keys.id = messages.key_id) as key_permissions,"
@@ -152,7 +152,7 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Se
     A pause found here cannot end before the transaction does: its end wakes what it held.
     """
     row = tx.one(
-        f"select {STANDING} from messages join inboxes on inboxes.id = messages.inbox_id"
+        f"select {INPUT_COLUMNS} from messages join inboxes on inboxes.id = messages.inbox_id"
         " where messages.id = :id",
         id=message_id,
     )
@@ -160,16 +160,16 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Se
         return SendCheck(refusals=(), waits=())
     pairs = [(row["account_id"], address) for address in addresses]
     suppressed = {address: kind for (_, address), kind in suppressions.find_all(tx, pairs).items()}
-    check_input = to_standing(row, addresses, suppressed, excused)
+    check_input = to_check_input(row, addresses, suppressed, excused)
     if check_input.is_paused and not pauses.is_inbox_paused(tx, row["inbox_id"]):
         check_input = structs.replace(check_input, is_paused=False)
     return judge_all(tx, [check_input])[0]
 
 
-def to_standing(
+def to_check_input(
     row: Row, addresses: Sequence[str], suppressed: Mapping[str, str], excused: str
 ) -> SendCheckInput:
-    """From a row with the columns of `STANDING`."""
+    """From a row with the columns of `INPUT_COLUMNS`."""
     return SendCheckInput(
         within=Scope(row["account_id"], row["pod_id"], row["inbox_id"]),
         addresses=addresses,

@@ -35,7 +35,7 @@ def read_facts(tx: Tx, target: NotificationTarget, now: int) -> Briefing:
 def send(tx: Tx, target: NotificationTarget, facts: Briefing, base_url: str, now: int) -> None:
     """Does nothing if it was sent, or the targets were replaced, since they were read."""
     if notifications.take_briefing(tx, target, next_at(now, target.briefing_hour, zone_of(target))):
-        notifications.tell_briefing(tx, target, in_words(facts), f"{base_url}/app", now)
+        notifications.add_briefing(tx, target, in_words(facts), f"{base_url}/app", now)
 
 
 def zone_of(target: NotificationTarget) -> tzinfo:

@@ -26,8 +26,8 @@ from postroom_mail.reports.dmarc_report_writing import needs_consent, read_mailb
 
 PAUSE_SECONDS = 300.0
 AT_ONCE = 200
-DUTY = "DMARC reports"
-DUTY_HELD = 10 * MINUTE
+LEASE = "DMARC reports"
+LEASE_HELD = 10 * MINUTE
 DAY_OF = 24 * 60 * MINUTE
 CONSENT = b"v=DMARC1"
 
@@ -36,7 +36,7 @@ async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
+        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
             await write_due(resources)
         await asyncio.sleep(PAUSE_SECONDS)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from postroom.accounts import secret_values
 from postroom.clock import HOUR, SECOND
 from postroom.events import notifications, push_subscriptions, web_push, webhooks
-from postroom.events.notifications import EMAIL, WEBHOOK, WHOLE, Notification, NotificationTarget, Told
+from postroom.events.notifications import EMAIL, WEBHOOK, WHOLE, Notification, NotificationTarget, Recipient
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.outward.courier import WebhookCourier
@@ -80,7 +80,7 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
 
 
 async def write_for(
-    resources: Resources, note: Notification, target: Told
+    resources: Resources, note: Notification, target: Recipient
 ) -> tuple[str, bytes, dict[str, str]]:
     now = resources.now()
     if isinstance(target, NotificationTarget):

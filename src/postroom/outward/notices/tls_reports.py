@@ -34,15 +34,15 @@ from postroom_mail.reports.tls_report_writing import FailureDetail, PolicyResult
 
 PAUSE_SECONDS = 300.0
 AT_ONCE = 200
-DUTY = "TLS reports"
-DUTY_HELD = 10 * MINUTE
+LEASE = "TLS reports"
+LEASE_HELD = 10 * MINUTE
 
 
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
     await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
-        if await leader_leases.hold(resources, DUTY, DUTY_HELD):
+        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
             await write_due(resources)
         await asyncio.sleep(PAUSE_SECONDS)
 

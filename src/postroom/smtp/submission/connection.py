@@ -3,8 +3,8 @@
 from postroom import log
 from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
-from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
-from postroom.net.mail_clients.limits import ProgramLimits
+from postroom.net.mail_clients.connection import ClientConnection, ClientContext
+from postroom.net.mail_clients.limits import ClientLimits
 from postroom.operations.audit_log import REFUSALS, audit_refusal
 from postroom.operations.folders import names
 from postroom.operations.folders.names import InboxLogin
@@ -34,15 +34,15 @@ MAX_REPLY_CHARACTERS = 450  # a reply line has 512 bytes with code and line end 
 LATER = frozenset({408, 429, 500, 503, 507})
 
 
-class SubmissionContext(ProgramContext, frozen=True, kw_only=True):
+class SubmissionContext(ClientContext, frozen=True, kw_only=True):
     """What every connection of one server shares."""
 
     resources: Resources
-    limits: ProgramLimits
+    limits: ClientLimits
     session_limits: SessionLimits
 
 
-class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
+class SubmissionConnection(ClientConnection[SubmissionDialogue]):
     """The asyncio side of a session."""
 
     too_many = replies.TOO_MANY_CONNECTIONS

@@ -6,8 +6,8 @@ from functools import partial
 
 from postroom.accounts.permissions import WRITING
 from postroom.net.mail_clients.admissions import Admissions
-from postroom.net.mail_clients.limits import ProgramLimits
-from postroom.net.mail_clients.server import ProgramServer
+from postroom.net.mail_clients.limits import ClientLimits
+from postroom.net.mail_clients.server import MailClientServer
 from postroom.net.proxies import Proxies
 from postroom.operations.folders import names
 from postroom.resources import Resources
@@ -18,7 +18,7 @@ from postroom.smtp.submission.connection import SubmissionConnection, Submission
 SUBMISSIONS_PORT = 465  # TLS from the first byte (RFC 8314 section 3.3)
 
 
-class SubmissionServer(ProgramServer):
+class SubmissionServer(MailClientServer):
     setting = "POSTROOM_SUBMISSION"
     key_ended = b"421 4.7.0 The key was revoked, or may send no more\r\n"
     shutting_down = replies.SHUTTING_DOWN
@@ -27,10 +27,10 @@ class SubmissionServer(ProgramServer):
         self,
         resources: Resources,
         tls: ssl.SSLContext,
-        limits: ProgramLimits | None = None,
+        limits: ClientLimits | None = None,
         is_tls_from_the_start: bool = False,
     ) -> None:
-        limits = limits or ProgramLimits()
+        limits = limits or ClientLimits()
         self._resources = resources
         context = SubmissionContext(
             tls=tls,

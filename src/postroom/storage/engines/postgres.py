@@ -15,7 +15,7 @@ import psycopg
 
 from postroom.errors import BadRequest, Unavailable
 from postroom.processes import pools
-from postroom.storage.bells import BellEar, Bells
+from postroom.storage.bells import Bells, BellSubscription
 from postroom.storage.database import (
     LOCK_ROWS,
     SKIP_LOCKED,
@@ -35,7 +35,7 @@ from postroom.storage.engines.postgres_connections import (
     Rows,
     unavailable,
 )
-from postroom.storage.engines.postgres_words import PostgresWords
+from postroom.storage.engines.postgres_fulltext import PostgresFulltext
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -108,8 +108,8 @@ class PostgresTx:
         return returned
 
     @property
-    def words(self) -> PostgresWords:
-        return PostgresWords(self)
+    def fulltext(self) -> PostgresFulltext:
+        return PostgresFulltext(self)
 
     def copy(self, statement: LiteralString, content: bytes) -> None:
         """`content` is all that the statement reads, in its format."""
@@ -322,7 +322,7 @@ class PostgresDatabase:
         self._bells.ring(*bells)
         self._relay.send(*bells)
 
-    def listen(self, bell: str) -> BellEar:
+    def listen(self, bell: str) -> BellSubscription:
         return self._bells.listen(bell)
 
     async def close(self) -> None:

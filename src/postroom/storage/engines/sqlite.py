@@ -11,11 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.errors import Unavailable
 from postroom.processes import pools
-from postroom.storage.bells import BellEar, Bells
+from postroom.storage.bells import Bells, BellSubscription
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.engines import sqlite_index
+from postroom.storage.engines.sqlite_fulltext import SqliteFulltext
 from postroom.storage.engines.sqlite_log import LONG_LOG_PAGES, Checkpointer, Turns
-from postroom.storage.engines.sqlite_words import SqliteWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -123,8 +123,8 @@ class SqliteTx:
         return returned
 
     @property
-    def words(self) -> SqliteWords:
-        return SqliteWords(self)
+    def fulltext(self) -> SqliteFulltext:
+        return SqliteFulltext(self)
 
 
 class SqliteSession:
@@ -199,10 +199,10 @@ class IndexSession(SqliteSession):
 class LongReaders:
     """Threads for reads that may take a while, each on its own connection."""
 
-    def __init__(self, path: Path, suspicion: sqlite_index.SuspectedDamage) -> None:
+    def __init__(self, path: Path, damage: sqlite_index.SuspectedDamage) -> None:
         self._path = path
         self._index = sqlite_index.path_beside(path)
-        self._suspicion = suspicion
+        self._damage = damage
         self._own = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._threads = pools.Pool("long-reader", LONG_READERS)
@@ -220,7 +220,7 @@ class LongReaders:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_INTERRUPT:
                 raise Overdue from error
-            self._suspicion.check(error)
+            self._damage.check(error)
             raise
         finally:
             connection.set_progress_handler(None, 0)
@@ -253,7 +253,7 @@ class SqliteDatabase:
         self._reader = first
         self._index = sqlite_index.path_beside(path)
         self._attached = sqlite_index.identity(self._index)
-        self._suspicion = sqlite_index.SuspectedDamage()
+        self._damage = sqlite_index.SuspectedDamage()
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
         turns = Turns()
@@ -261,7 +261,7 @@ class SqliteDatabase:
             lambda: SqliteSession(path, connect_writer, turns), writers=1, ring=self.ring
         )
         self._index_writes = WriteQueue(lambda: IndexSession(self._index), writers=1, ring=self.ring)
-        self._long_readers = LongReaders(path, self._suspicion)
+        self._long_readers = LongReaders(path, self._damage)
         self._checkpointer = Checkpointer(partial(connect, path), turns)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -269,7 +269,7 @@ class SqliteDatabase:
         try:
             return fn(self._read_tx, *args, **kwargs)
         except sqlite3.Error as error:
-            self._suspicion.check(error)
+            self._damage.check(error)
             raise
         finally:
             self._reader.execute("rollback")
@@ -296,7 +296,7 @@ class SqliteDatabase:
         try:
             result: T = await self._index_writes.run(lambda tx: fn(tx, *args, **kwargs))
         except sqlite3.Error as error:
-            self._suspicion.check(error)
+            self._damage.check(error)
             raise
         return result
 
@@ -316,9 +316,9 @@ class SqliteDatabase:
 
     async def mend_index(self, is_asked: bool = False) -> str:
         wrong = "" if sqlite_index.identity(self._index) else "it is missing"
-        if not wrong and self._suspicion.error is not None:
+        if not wrong and self._damage.error is not None:
             check = partial(find_damage, self._path)
-            wrong = await pools.ONCE.run(self._suspicion.find_cause, self._index, check)
+            wrong = await pools.ONCE.run(self._damage.find_cause, self._index, check)
         if wrong or is_asked:
             await pools.ONCE.run(sqlite_index.replace, self._index)
         if sqlite_index.identity(self._index) == self._attached:
@@ -332,7 +332,7 @@ class SqliteDatabase:
     def ring(self, *bells: str) -> None:
         self._bells.ring(*bells)
 
-    def listen(self, bell: str) -> BellEar:
+    def listen(self, bell: str) -> BellSubscription:
         return self._bells.listen(bell)
 
     async def close(self) -> None:

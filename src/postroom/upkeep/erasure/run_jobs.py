@@ -11,8 +11,8 @@ from postroom.resources import Resources
 from postroom.upkeep import orphans
 from postroom.upkeep.erasure import erase_contact
 
-DUTY = "jobs"
-DUTY_HELD = 20 * SECOND
+LEASE = "jobs"
+LEASE_HELD = 20 * SECOND
 
 
 async def run_jobs(resources: Resources) -> None:
@@ -26,10 +26,10 @@ async def run_jobs(resources: Resources) -> None:
 
 
 async def carry_out(resources: Resources, job_id: str) -> None:
-    """Go on with a job until it is over, as long as this node has the duty. One that fails is tried again."""
+    """Go on with a job until it is over, while this node has the lease. One that fails is tried again."""
     is_over = False
-    while not is_over and await leader_leases.hold(resources, DUTY, DUTY_HELD):
-        until = resources.now() + DUTY_HELD // 2
+    while not is_over and await leader_leases.hold(resources, LEASE, LEASE_HELD):
+        until = resources.now() + LEASE_HELD // 2
         while not is_over and resources.now() < until:
             try:
                 step = await resources.db.write(erase_contact.take_step, job_id, resources.now())

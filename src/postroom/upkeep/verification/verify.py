@@ -17,7 +17,7 @@ PARTS: tuple[StoredPart, ...] = (
     *counters.PARTS,
     *search_index.PARTS,
 )
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 class Verified(Struct, frozen=True):
@@ -40,7 +40,7 @@ async def count_all(resources: Resources, parts: Sequence[StoredPart] = PARTS) -
 
 
 async def verify(
-    resources: Resources, repairs: bool, report: Tell, parts: Sequence[StoredPart] = PARTS
+    resources: Resources, repairs: bool, report: OnProgress, parts: Sequence[StoredPart] = PARTS
 ) -> Verified:
     """If the database file is damaged, only that is reported."""
     if damage := await resources.db.find_damage():

@@ -12,11 +12,11 @@ from postroom.events.event_log import Event
 from postroom.mailbox import inboxes, messages, threads
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing
-from postroom.web.streams.hub import Retold
+from postroom.web.streams.hub import TranslatedEvent
 
 UNAUTHENTICATED = "message.received.unauthenticated"  # only of email that failed DMARC
 # Kinds of /v0 by ours; the second one is sent with its own id.
-TOLD = {
+KINDS_OF_V0 = {
     kinds.MESSAGE_RECEIVED: ("message.received", UNAUTHENTICATED),
     kinds.MESSAGE_BLOCKED: ("message.received.blocked",),
     kinds.MESSAGE_JUNK: ("message.received.spam",),
@@ -28,7 +28,7 @@ TOLD = {
     kinds.MESSAGE_EXPIRED: ("message.rejected",),
     kinds.MESSAGE_CANCELLED: ("message.rejected",),
 }
-KINDS = tuple(dict.fromkeys(kind for told in TOLD.values() for kind in told))
+KINDS = tuple(dict.fromkeys(kind for told in KINDS_OF_V0.values() for kind in told))
 # Kinds that exist there and never happen here; waiting for one is no error.
 NEVER = (
     "message.opened",
@@ -60,23 +60,23 @@ def require_known(asked: list[str], field: str) -> None:
 
 def ours(asked: list[str]) -> list[str]:
     """Our kinds of event that correspond to these."""
-    return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
+    return [kind for kind, told in KINDS_OF_V0.items() if set(told) & set(asked)]
 
 
-def render(tx: Tx, event: Event) -> list[Retold]:
+def render(tx: Tx, event: Event) -> list[TranslatedEvent]:
     """One for each of its kinds in /v0; none if its message is deleted."""
     message = messages.find(tx, event.message_id)
     if message is None:
         return []
     (shown,) = showing.show_messages(tx, [message], is_whole=True)
     told = []
-    for number, kind in enumerate(TOLD.get(event.kind, ())):
+    for number, kind in enumerate(KINDS_OF_V0.get(event.kind, ())):
         if kind == UNAUTHENTICATED and showing.UNAUTHENTICATED not in shown.labels:
             continue
         event_id = event.id if number == 0 else f"{event.id}-{number}"
         head = {"type": "event", "event_type": kind, "event_id": event_id}
         body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
-        told.append(Retold(event_id, kind, shown.labels, body))
+        told.append(TranslatedEvent(event_id, kind, shown.labels, body))
     return told
 
 

@@ -18,7 +18,7 @@ from postroom.limits import ADDRESS_CHARACTERS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import events, names, showing
 from postroom.web.requests.request_body import require_bounded
-from postroom.web.streams.hub import Hub, Retold
+from postroom.web.streams.hub import Hub, TranslatedEvent
 from postroom.web.streams.stream import Stream
 from postroom.web.streams.websocket import FLOOD_REASON, TOO_MANY_MESSAGES, text_frame
 
@@ -66,7 +66,7 @@ class Subscriber:
         is_within = self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
         return is_within and event.kind in self._kinds and self._wanted.wants(event)
 
-    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
         if event.position <= self.cursor:
             return True
         if self.wants(event) and (retold is None or not self._stream.write_now(self._chosen(retold))):
@@ -80,7 +80,7 @@ class Subscriber:
     def close(self, code: int, reason: str) -> None:
         self._stream.close(code, reason)
 
-    def _chosen(self, retold: list[Retold]) -> bytes:
+    def _chosen(self, retold: list[TranslatedEvent]) -> bytes:
         """All that it may see and wants, in one piece, so that all or nothing of it is written."""
         return b"".join(
             text_frame(each.body)

@@ -22,7 +22,7 @@ from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.requests import cookies
 from postroom.web.requests.request_body import require_short_query
-from postroom.web.streams.hub import Hub, Hubs, Retold
+from postroom.web.streams.hub import Hub, Hubs, TranslatedEvent
 from postroom.web.streams.stream import (
     GOING_AWAY,
     REVOKED,
@@ -61,7 +61,7 @@ class OpenPage:
     def wants(self, event: Event) -> bool:
         return self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
 
-    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
         if event.position > self.cursor:
             self.cursor = event.position
             if self.wants(event):

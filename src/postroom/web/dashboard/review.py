@@ -130,7 +130,7 @@ class ReviewPage(LinkPage):
             client_address(request),
         )
         review = await resources.db.read(reviewers.find_review, token)
-        return self._page(200, "Decided", said=told(review.hold, word))
+        return self._page(200, "Decided", said=notice_of(review.hold, word))
 
 
 def read_review(tx: Tx, token: str) -> tuple[Review, ThreadFindings | None]:
@@ -139,7 +139,7 @@ def read_review(tx: Tx, token: str) -> tuple[Review, ThreadFindings | None]:
     return review, findings.find(tx, review.hold, review.message.thread_id) if waits else None
 
 
-def told(hold: Hold, word: str) -> str:
+def notice_of(hold: Hold, word: str) -> str:
     if word == "reject":
         return "Rejected. The email is not sent."
     if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:

@@ -15,7 +15,7 @@ from postroom.errors import ApiError, MethodNotAllowed, NotFound, Unauthorized, 
 from postroom.external_mailboxes.fetching import Fetcher
 from postroom.operations.people import passkeys
 from postroom.operations.people import sign_in as verbs
-from postroom.operations.people.sign_in import NewSession, Offer, Proof
+from postroom.operations.people.sign_in import NewSession, Offer, SignInInput
 from postroom.operations.people.single_sign_on import begin_with_address, is_offered
 from postroom.operations.people.users import SIGN_IN_PATH
 from postroom.processes import pools
@@ -48,8 +48,8 @@ class SignIn(Struct, frozen=True):
     next: str = HOME
 
     @property
-    def proof(self) -> Proof:
-        return Proof(self.key.strip(), self.link, self.invitation, self.mail, self.name, self.email)
+    def input(self) -> SignInInput:
+        return SignInInput(self.key.strip(), self.link, self.invitation, self.mail, self.name, self.email)
 
     @property
     def guessed(self) -> str:
@@ -86,7 +86,7 @@ class SignInPage:
     async def _show(self, form: SignIn, error: ApiError | None = None, is_asked: bool = False) -> Response:
         offer = Offer()
         if form.link or form.invitation or form.mail:
-            offer = await self._resources.db.read(verbs.look_at, form.proof, self._resources.now())
+            offer = await self._resources.db.read(verbs.look_at, form.input, self._resources.now())
         response = self._renderer.page(
             "sign_in.html",
             200 if error is None else error.status,
@@ -125,7 +125,7 @@ class SignInPage:
             return await self._begin_with_passkey(request, form.credential, new)
         browser = cookies.find(request, BROWSER_COOKIE)
         config, now = self._resources.config, self._resources.now()
-        await self._resources.db.write(verbs.begin, form.proof, new, browser, config, now)
+        await self._resources.db.write(verbs.begin, form.input, new, browser, config, now)
 
     async def _offer(self, request: Request) -> Response:
         """A challenge for the browser, and a cookie: the answer must come from this browser."""

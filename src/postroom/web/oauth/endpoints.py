@@ -12,8 +12,8 @@ from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.clock import SECOND
 from postroom.config import Config
 from postroom.errors import BadRequest, MethodNotAllowed, UnsupportedMediaType
-from postroom.operations.people import oauth_programs
-from postroom.operations.people.oauth_programs import Asked
+from postroom.operations.people import oauth_consent
+from postroom.operations.people.oauth_consent import Asked
 from postroom.resources import Resources
 from postroom.web.requests.authentication import client_address
 from postroom.web.requests.request_body import read_bytes, require_bounded
@@ -52,7 +52,7 @@ async def answer(resources: Resources, request: Request) -> Response:
 
 async def _answer(resources: Resources, request: Request, path: str) -> Response:
     if path.startswith(RESOURCE_PREFIX):
-        resource = oauth_programs.require_resource(
+        resource = oauth_consent.require_resource(
             resources.config.base_url + path.removeprefix("/.well-known/oauth-protected-resource"),
             resources.config,
         )
@@ -69,15 +69,15 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
         return await poll(resources, request)
     form = await read_form(request)
     if path == "/oauth/revoke":
-        await resources.db.write(oauth_programs.revoke, form.get("token", ""))
+        await resources.db.write(oauth_consent.revoke, form.get("token", ""))
         return to_json({})
-    tokens = await resources.db.write(oauth_programs.give_tokens, form, resources.config, resources.now())
+    tokens = await resources.db.write(oauth_consent.give_tokens, form, resources.config, resources.now())
     if tokens is None:
         raise OauthError(
             "This was already used, or the person who allowed it may no longer do that. Ask again.",
             oauth="invalid_grant",
         )
-    return to_json(oauth_programs.show_tokens(tokens))
+    return to_json(oauth_consent.show_tokens(tokens))
 
 
 def describe_server(config: Config) -> dict[str, object]:
@@ -121,7 +121,7 @@ async def register(resources: Resources, request: Request) -> Response:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OauthError("The body must be JSON.", oauth="invalid_client_metadata") from None
     address, now = client_address(request), resources.now()
-    client = await resources.db.write(oauth_programs.register, body, address, resources.config, now)
+    client = await resources.db.write(oauth_consent.register, body, address, resources.config, now)
     registered = {
         "client_id": client.id,
         "client_id_issued_at": now // SECOND,
@@ -137,7 +137,7 @@ async def register(resources: Resources, request: Request) -> Response:
 async def start(resources: Resources, request: Request) -> Response:
     await read_bytes(request, BODY_LIMIT_BYTES)
     request_id, code = await resources.db.write(
-        oauth_programs.start_device, client_address(request), resources.now()
+        oauth_consent.start_device, client_address(request), resources.now()
     )
     query = urlencode({"code": code.user_code})
     return to_json(
@@ -152,7 +152,7 @@ async def start(resources: Resources, request: Request) -> Response:
 
 async def poll(resources: Resources, request: Request) -> Response:
     request_id = request.query_params.get("requestId", "")
-    token = await resources.db.write(oauth_programs.poll_device, request_id, resources.now())
+    token = await resources.db.write(oauth_consent.poll_device, request_id, resources.now())
     if token is None:
         return to_json({"status": "pending"}, 202)
     return to_json({"status": "ready", "apiKey": token})
@@ -181,7 +181,7 @@ def to_json(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json", headers=NO_STORE)
 
 
-def to_program(asked: Asked, config: Config, **answer: str) -> str:
+def to_client(asked: Asked, config: Config, **answer: str) -> str:
     """The program's address, with the answer in its query (RFC 6749, 4.1.2; RFC 9207)."""
     given = {**answer, "iss": config.base_url} | ({"state": asked.state} if asked.state else {})
     sign = "&" if "?" in asked.redirect_uri else "?"

@@ -36,20 +36,20 @@ class Asked(Struct, frozen=True):
     params: Params = Params()
 
 
-class ToldText(Struct, frozen=True):
+class ResultText(Struct, frozen=True):
     text: str = ""
 
 
 class Result(Struct, rename="camel", frozen=True):
     is_error: bool = False
-    content: list[ToldText] = []
+    content: list[ResultText] = []
 
 
 class Answered(Struct, frozen=True):
     result: Result | None = None
 
 
-class ToldError(Struct, frozen=True):
+class ErrorAnswer(Struct, frozen=True):
     error: str
 
 
@@ -122,6 +122,6 @@ def outcome_of(answer: bytes) -> str:
 def code_of(told: str) -> str:
     """The library may put a text before the error itself."""
     try:
-        return msgspec.json.decode(told[told.find("{") :], type=ToldError).error
+        return msgspec.json.decode(told[told.find("{") :], type=ErrorAnswer).error
     except msgspec.MsgspecError:
         return FAILED

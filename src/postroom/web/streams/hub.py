@@ -25,7 +25,7 @@ RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
 
 
-class Retold(Struct, frozen=True):
+class TranslatedEvent(Struct, frozen=True):
     """An event in the format of another interface, which may have several kinds for it."""
 
     event_id: str
@@ -40,11 +40,11 @@ class Listener(LogReader, Protocol):
     replay: asyncio.Task[None] | None
 
     @property
-    def retell(self) -> Callable[[Tx, Event], list[Retold]] | None:
+    def retell(self) -> Callable[[Tx, Event], list[TranslatedEvent]] | None:
         """Set for listeners of another interface: translates an event, once for all of them."""
         ...
 
-    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
         """False if it does not keep up. Events that it knows already are not sent again."""
         ...
 
@@ -118,7 +118,7 @@ class Hub:
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    async def _retell(self, event: Event) -> list[Retold] | None:
+    async def _retell(self, event: Event) -> list[TranslatedEvent] | None:
         """For listeners of another interface; None: those that want it read it from the log later."""
         wanted_by = (each for each in self.live if each.retell is not None and each.wants(event))
         first = next(wanted_by, None)
@@ -130,7 +130,7 @@ class Hub:
             self._resources.loops.failed(self._reading, error)
             return None
 
-    def _hand_out(self, event: Event, retold: list[Retold] | None) -> None:
+    def _hand_out(self, event: Event, retold: list[TranslatedEvent] | None) -> None:
         """No pause between position and listeners: one that joins meanwhile misses and repeats nothing."""
         frame = text_frame(event.payload)
         self._record_span(event)

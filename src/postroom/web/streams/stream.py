@@ -25,7 +25,7 @@ from postroom.operations.audit_log import audit_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
 from postroom.web.requests.request_body import check_scope_filters, require_bounded, require_short_query
-from postroom.web.streams.hub import Hub, Hubs, Retold
+from postroom.web.streams.hub import Hub, Hubs, TranslatedEvent
 from postroom.web.streams.websocket import (
     BROKEN,
     EXTENSION,
@@ -73,7 +73,7 @@ class Stream:
 
     def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
         self.caller = caller
-        self._reaches_all = caller.scope.is_account
+        self._covers_all = caller.scope.is_account
         self.subscriptions: list[Subscription] = []
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class Stream:
         return self._protocol.is_flooding()
 
     def wants(self, event: Event) -> bool:
-        if not self._reaches_all and not self.caller.scope.covers(
+        if not self._covers_all and not self.caller.scope.covers(
             event.account_id, event.pod_id, event.inbox_id
         ):
             return False
@@ -96,7 +96,7 @@ class Stream:
                 return True
         return False
 
-    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
         """False if the client does not keep up. Events that it got from the log are not sent again."""
         if event.position <= self.cursor:
             return True

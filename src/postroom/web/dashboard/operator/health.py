@@ -18,14 +18,14 @@ from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, leader_leases, statistics
 from postroom.queue.leader_leases import LeaderLease
 from postroom.queue.statistics import Hour, Loop
-from postroom.upkeep.upkeep_loop import DUTY_HELD
+from postroom.upkeep.upkeep_loop import LEASE_HELD
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.page_context import PageContext
 
 PAUSES_SHOWN = 100
-DUTIES_SHOWN = 50
+LEASES_SHOWN = 50
 EXPIRES_SOON = 14 * DAY
 
 
@@ -38,7 +38,7 @@ class Overview(Struct, frozen=True):
     pauses: list[PausedScope]
     oldest_seconds: float
     search: Progress
-    duties: list[LeaderLease]
+    leases: list[LeaderLease]
     ordered: list[certificates.CertificateOutlook]
 
 
@@ -52,17 +52,17 @@ class Node(Struct, frozen=True):
     id: str
     where: str
     heard_at: int
-    duties: list[str]  # what it does for all nodes
+    leases: list[str]  # what it does for all nodes
 
 
 def to_nodes(held: list[LeaderLease], now: int) -> list[Node]:
-    """From the duties held now: a node's presence is stored as a duty too."""
+    """From the leases held now: a node's presence is stored as a lease too."""
     return [
         Node(
             id=(node := each.name.removeprefix(leader_leases.NODE)),
             where=each.holder,
-            heard_at=min(now, each.held_until - DUTY_HELD),  # one that is alone holds it for longer
-            duties=[other.name for other in held if other.holder == node],
+            heard_at=min(now, each.held_until - LEASE_HELD),  # one that is alone holds it for longer
+            leases=[other.name for other in held if other.holder == node],
         )
         for each in held
         if each.name.startswith(leader_leases.NODE)
@@ -71,7 +71,7 @@ def to_nodes(held: list[LeaderLease], now: int) -> list[Node]:
 
 def list_others(held: list[LeaderLease], nodes: list[Node]) -> list[LeaderLease]:
     """Duties held by none of the nodes: some loops use their own id."""
-    named = {name for node in nodes for name in node.duties}
+    named = {name for node in nodes for name in node.leases}
     return [each for each in held if not each.name.startswith(leader_leases.NODE) and each.name not in named]
 
 
@@ -91,7 +91,7 @@ def read_overview(tx: Tx, context: PageContext, now: int) -> Overview:
         pauses=pauses.list_all(tx, PAUSES_SHOWN),
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
-        duties=leader_leases.list_held(tx, now, DUTIES_SHOWN),
+        leases=leader_leases.list_held(tx, now, LEASES_SHOWN),
         ordered=certificates.list_states(tx, CERTIFICATES_SHOWN),
     )
 
@@ -116,7 +116,7 @@ def read_certificate(config: Config) -> CertificateState | None:
 async def show_health(context: PageContext) -> Response:
     resources = context.call.resources
     overview = await context.read(read_overview, context, context.call.now())
-    hours, nodes = overview.hours, to_nodes(overview.duties, context.call.now())
+    hours, nodes = overview.hours, to_nodes(overview.leases, context.call.now())
     return await context.show(
         "health.html",
         "operator",
@@ -128,7 +128,7 @@ async def show_health(context: PageContext) -> Response:
         waited=plot_seconds([hour.queue_seconds for hour in hours]),
         now_hour=hours[-1],
         nodes=nodes,
-        others=list_others(overview.duties, nodes),
+        others=list_others(overview.leases, nodes),
         counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
         workers=resources.workers,

@@ -17,7 +17,7 @@ from postroom.fields import Offset, ScopeFilter
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.message_json import Told
+from postroom.mailbox.message_json import ShownMessage
 from postroom.operations import holds, pods, policies
 from postroom.operations import inboxes as inbox_operations
 from postroom.operations.holds import Approve, Reject
@@ -267,7 +267,7 @@ def strangers_of(shown: ContentView | None, known: set[str]) -> list[str]:
     return [each for each in shown.recipients if normalize(parse_list(each)[0].address) not in known]
 
 
-def decode(tx: Tx, context: PageContext, found: Sequence[Told]) -> list[dict[str, Any]]:
+def decode(tx: Tx, context: PageContext, found: Sequence[ShownMessage]) -> list[dict[str, Any]]:
     shown = message_json.to_json(tx, found, context.call.links())
     return [msgspec.json.decode(each) for each in shown]
 
@@ -282,7 +282,7 @@ async def decide(context: PageContext, message_id: str, body: DecisionForm) -> R
         return await show_approvals(context, query_of(body.back, message_id), body)
     asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
     answer = await undo.try_out(context.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
-    said = told_of(msgspec.json.decode(answer)["hold"])
+    said = notice_of(msgspec.json.decode(answer)["hold"])
     return await undo.keep(context, holds.approve_message, asked, on_to(body.back, body.next), said)
 
 
@@ -311,7 +311,7 @@ def on_to(back: str, message_id: str) -> str:
     return link(path, **kept, message=message_id)
 
 
-def told_of(hold: dict[str, Any]) -> str:
+def notice_of(hold: dict[str, Any]) -> str:
     missing = hold["approvalsNeeded"] - len(hold["approvedBy"])
     if hold["state"] == "held" and missing > 0:
         return f"Your approval counts in {undo.SECONDS} seconds. Approvals needed from others: {missing}."

@@ -213,10 +213,10 @@ async def send_draft(context: PageContext, draft_id: str, body: SeenMail) -> Res
         )
     except DraftChanged as error:
         return await show_draft(context, draft_id, error)
-    return told_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
+    return notice_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
 
 
-def told_of(sent: SendReceipt) -> Response:
+def notice_of(sent: SendReceipt) -> Response:
     """As after a new email: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:

@@ -124,10 +124,10 @@ remove_webhook = undo.delayed(operations.delete_webhook, PATH, "Removing the end
 
 
 async def test_webhook(context: PageContext) -> Response:
-    return go(PATH, await told_of_test(context, api.test_webhook))
+    return go(PATH, await result_of_test(context, api.test_webhook))
 
 
-async def told_of_test(
+async def result_of_test(
     context: PageContext, test: Callable[..., Awaitable[WebhookTest]], **named: str
 ) -> str:
     """For a webhook of the account, of an inbox or of the list."""
@@ -221,7 +221,7 @@ switch_listed = runs(
 
 
 async def test_listed(context: PageContext, webhook_id: str) -> Response:
-    return go(PATH, await told_of_test(context, api.test_listed_webhook, webhook_id=webhook_id))
+    return go(PATH, await result_of_test(context, api.test_listed_webhook, webhook_id=webhook_id))
 
 
 async def rotate_listed_secret(context: PageContext, webhook_id: str) -> Response:

@@ -11,12 +11,12 @@ from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.config import Config
 from postroom.errors import BadRequest
 from postroom.external_mailboxes.fetching import Fetcher, FetchError
-from postroom.operations.people import client_documents, oauth_programs
-from postroom.operations.people.oauth_programs import Asked, Choice
+from postroom.operations.people import client_documents, oauth_consent
+from postroom.operations.people.oauth_consent import Asked, Choice
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.forms import WHOLE_SCOPE
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.oauth.endpoints import to_program
+from postroom.web.oauth.endpoints import to_client
 
 SENTENCES = {
     "draft": "Read emails and write drafts. A person approves each send.",
@@ -56,9 +56,9 @@ def chosen(form: ConsentForm | DeviceForm) -> Choice:
 async def show_consent(context: PageContext, query: Asked) -> Response:
     config = context.call.resources.config
     document_host = await learn(context, query.client_id)
-    client = await context.read(oauth_programs.require_client, query)
+    client = await context.read(oauth_consent.require_client, query)
     try:
-        resource = oauth_programs.require_sound(query, config)
+        resource = oauth_consent.require_sound(query, config)
     except OauthError as error:
         return back_to(query, config, error=error.oauth, error_description=error.message)
     response = await context.show(
@@ -69,9 +69,9 @@ async def show_consent(context: PageContext, query: Asked) -> Response:
         asked=structs.asdict(query),
         host=urlsplit(query.redirect_uri).netloc,
         document_host=document_host,
-        levels=oauth_programs.offered_levels(context.call.caller, resource),
+        levels=oauth_consent.offered_levels(context.call.caller, resource),
         sentences=SENTENCES,
-        of_one_inbox=oauth_programs.INBOX_PREFIX in resource,
+        of_one_inbox=oauth_consent.INBOX_PREFIX in resource,
         resource=resource,
     )
     return allow_leading_to(response, query.redirect_uri)
@@ -112,18 +112,18 @@ def allow_leading_to(response: Response, redirect_uri: str) -> Response:
 
 async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
     config, asked = context.call.resources.config, body.asked
-    await context.read(oauth_programs.require_client, asked)
+    await context.read(oauth_consent.require_client, asked)
     if body.decision != "allow":
         return back_to(asked, config, error="access_denied", error_description="The person refused.")
     try:
-        code = await context.decide(oauth_programs.allow, asked, chosen(body), config)
+        code = await context.decide(oauth_consent.allow, asked, chosen(body), config)
     except OauthError as error:
         return back_to(asked, config, error=error.oauth, error_description=error.message)
     return back_to(asked, config, code=code)
 
 
 def back_to(asked: Asked, config: Config, **told: str) -> Response:
-    return RedirectResponse(to_program(asked, config, **told), 303, headers=HEADERS)
+    return RedirectResponse(to_client(asked, config, **told), 303, headers=HEADERS)
 
 
 async def show_device(context: PageContext, query: DeviceQuery) -> Response:
@@ -135,14 +135,14 @@ async def show_device(context: PageContext, query: DeviceQuery) -> Response:
         "",
         title="Allow an app",
         code=code,
-        levels=list(oauth_programs.device_levels(context.call.caller)),
+        levels=list(oauth_consent.device_levels(context.call.caller)),
         sentences=SENTENCES,
     )
 
 
 async def decide_device(context: PageContext, body: DeviceForm) -> Response:
     if body.decision != "allow":
-        await context.decide(oauth_programs.refuse_device, body.code)
+        await context.decide(oauth_consent.refuse_device, body.code)
         return go("/app", "Access denied.")
-    await context.decide(oauth_programs.allow_device, body.code, chosen(body))
+    await context.decide(oauth_consent.allow_device, body.code, chosen(body))
     return go("/app", "Access allowed. You can revoke it under API keys.")

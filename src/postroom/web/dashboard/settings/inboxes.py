@@ -21,7 +21,7 @@ from postroom.web.dashboard.actions import runs
 from postroom.web.dashboard.display.plots import draw_qr_code
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.teamwork import LegalHoldForm
-from postroom.web.dashboard.pages.webhooks import told_of_test
+from postroom.web.dashboard.pages.webhooks import result_of_test
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     CHOICES,
@@ -95,19 +95,22 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
         pause=await context.read(pauses.find, inbox_id),
         secret=secret,
         **CHOICES,
-        doors=client_configuration.doors(context.call.resources.config),
+        doors=client_configuration.endpoints(context.call.resources.config),
         code=await pools.COMPOSING.run(draw_code, inbox["address"], context.call.resources.config),
     )
 
 
 def draw_code(address: str, config: Config) -> str:
     """A QR code with the settings for a mail client on the phone, without the password."""
-    found = client_configuration.doors(config)
+    found = client_configuration.endpoints(config)
     if not found:
         return ""
     import segno  # for this page alone
 
-    lines = [f"{door.protocol.upper()}: {door.host}:{door.port} ({door.security})" for door in found]
+    lines = [
+        f"{endpoint.protocol.upper()}: {endpoint.host}:{endpoint.port} ({endpoint.security})"
+        for endpoint in found
+    ]
     code = segno.make_qr("\n".join([*lines, f"User name: {address}"]))
     return draw_qr_code(list(code.matrix_iter(border=4)))
 
@@ -158,7 +161,7 @@ async def rotate_secret(context: PageContext, inbox_id: str) -> Response:
 
 
 async def test_webhook(context: PageContext, inbox_id: str) -> Response:
-    told = await told_of_test(context, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
+    told = await result_of_test(context, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
     return go(f"{PATH}/{inbox_id}", told)
 
 

@@ -143,9 +143,11 @@ def seal_arc(
     b'ARC-Seal: i=1;'
     """
     dkim.require_signable(raw, domain, [selector])
-    proofs = arc_seal.SeenProofs(seen.spf, seen.dkim, seen.dmarc, seen.arc, seen.domain)
+    results = arc_seal.SeenResults(seen.spf, seen.dkim, seen.dmarc, seen.arc, seen.domain)
     key = dkim.load_key(private_key)
-    return arc_seal.seal(raw, proofs, domain=domain, selector=selector, key=key, sealed_at=_moment(sealed_at))
+    return arc_seal.seal(
+        raw, results, domain=domain, selector=selector, key=key, sealed_at=_moment(sealed_at)
+    )
 
 
 def _timed(lookup: Lookup, seconds: float) -> TimedLookup:

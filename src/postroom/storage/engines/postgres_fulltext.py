@@ -23,7 +23,7 @@ class CopyingTx(Tx, Protocol):
     def copy(self, statement: LiteralString, content: bytes) -> None: ...
 
 
-class PostgresWords:
+class PostgresFulltext:
     __slots__ = ("_tx",)
     is_apart = False
 

@@ -23,8 +23,8 @@ from postroom.errors import (
 )
 from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.mailbox.inboxes import Inbox
-from postroom.operations.people import oauth_programs
-from postroom.operations.people.oauth_programs import Asked, Choice
+from postroom.operations.people import oauth_consent
+from postroom.operations.people.oauth_consent import Asked, Choice
 from postroom.storage.database import Database, Tx
 from tests.conftest import settings
 from tests.doubles import START
@@ -47,7 +47,7 @@ async def inbox(db: Database) -> Inbox:
 
 
 def ask(tx: Tx, now: int = START) -> tuple[str, str]:
-    request_id, code = oauth_programs.start_device(tx, ELSEWHERE, now)
+    request_id, code = oauth_consent.start_device(tx, ELSEWHERE, now)
     return request_id, code.user_code
 
 
@@ -77,12 +77,12 @@ async def test_the_key_of_a_device_is_bound_as_its_maker_and_comes_from_it(
         bound = {"approval": APPROVAL, "limits": LIMITS, "expires_at": START + DAY}
         keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), **bound))
         request_id, user_code = ask(tx)
-        assert oauth_programs.poll_device(tx, request_id, START) is None
-        oauth_programs.allow_device(tx, maker, f" {user_code.lower()} ", Choice("send", inbox.id), START)
-        token = oauth_programs.poll_device(tx, request_id, START)
+        assert oauth_consent.poll_device(tx, request_id, START) is None
+        oauth_consent.allow_device(tx, maker, f" {user_code.lower()} ", Choice("send", inbox.id), START)
+        token = oauth_consent.poll_device(tx, request_id, START)
         assert token is not None
         with refuses(NotFound):
-            oauth_programs.poll_device(tx, request_id, START)
+            oauth_consent.poll_device(tx, request_id, START)
         return maker, user_code, key_of(tx, token)
 
     maker, user_code, key = await db.write(run)
@@ -101,23 +101,21 @@ async def test_a_device_gets_no_more_than_its_maker_has_by_then(db: Database, in
         reader = make_caller(tx, Scope(inbox.account_id), "read", "manage")
         request_id, user_code = ask(tx)
         with refuses(Forbidden):
-            oauth_programs.allow_device(tx, reader, user_code, Choice("send", inbox.id), START)
-        oauth_programs.allow_device(tx, reader, user_code, Choice("everything", ""), START)
+            oauth_consent.allow_device(tx, reader, user_code, Choice("send", inbox.id), START)
+        oauth_consent.allow_device(tx, reader, user_code, Choice("everything", ""), START)
         with refuses(NotFound):  # it was decided already
-            oauth_programs.allow_device(tx, reader, user_code, Choice("read", ""), START)
+            oauth_consent.allow_device(tx, reader, user_code, Choice("read", ""), START)
         kept = replace(keys.get(tx, inbox.account_id, reader.key_id), permissions=("read",))
         keys.put(tx, kept)
-        token = oauth_programs.poll_device(tx, request_id, START)
+        token = oauth_consent.poll_device(tx, request_id, START)
         assert token is not None
         assert key_of(tx, token).permissions == ("read",)
 
         request_id, user_code = ask(tx)
-        oauth_programs.allow_device(
-            tx, caller_of_key(tx, reader.key_id), user_code, Choice("read", ""), START
-        )
+        oauth_consent.allow_device(tx, caller_of_key(tx, reader.key_id), user_code, Choice("read", ""), START)
         keys.remove(tx, reader.key_id)
         with refuses(NotFound):
-            oauth_programs.poll_device(tx, request_id, START)
+            oauth_consent.poll_device(tx, request_id, START)
 
     await db.write(run)
 
@@ -127,17 +125,17 @@ async def test_a_code_is_refused_once_and_forgotten_in_time(db: Database, inbox:
     def run(tx: Tx) -> str:
         person = make_caller(tx, Scope(inbox.account_id))
         request_id, user_code = ask(tx)
-        oauth_programs.refuse_device(tx, person, user_code, START)
+        oauth_consent.refuse_device(tx, person, user_code, START)
         with refuses(NotFound):
-            oauth_programs.poll_device(tx, request_id, START)
+            oauth_consent.poll_device(tx, request_id, START)
         request_id, late = ask(tx)
         end = START + device_codes.LIFETIME
-        assert oauth_programs.poll_device(tx, request_id, end - 1) is None
+        assert oauth_consent.poll_device(tx, request_id, end - 1) is None
         for now in (end, end + 1):
             with refuses(NotFound):
-                oauth_programs.allow_device(tx, person, late, Choice("read", ""), now)
+                oauth_consent.allow_device(tx, person, late, Choice("read", ""), now)
             with refuses(NotFound):
-                oauth_programs.poll_device(tx, request_id, now)
+                oauth_consent.poll_device(tx, request_id, now)
         for _ in range(device_codes.WAITING_AN_ADDRESS - 1):
             ask(tx)
         with refuses(RateLimitExceeded):
@@ -163,14 +161,14 @@ async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, in
         ):
             users.put(tx, changed)
             with refuses(Forbidden, Unauthorized):
-                oauth_programs.allow_device(tx, person, user_code, Choice("read", ""), START)
+                oauth_consent.allow_device(tx, person, user_code, Choice("read", ""), START)
             with refuses(Forbidden, Unauthorized):
-                oauth_programs.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
+                oauth_consent.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
         users.put(tx, replace(user, role=users.VIEWER))
         with refuses(Forbidden):
             users.require_still(tx, person, "approve")
         users.require_still(tx, person, "read")
-        oauth_programs.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
+        oauth_consent.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
 
     await db.write(run)
 
@@ -304,7 +302,7 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
             (whole, asked, "everything"),
         ):
             with refuses(Forbidden):
-                oauth_programs.allow(tx, caller, wanted, Choice(level, ""), CONFIG, START)
+                oauth_consent.allow(tx, caller, wanted, Choice(level, ""), CONFIG, START)
         for wrong in (
             replace(asked, redirect_uri=f"{BACK}/other"),
             replace(asked, code_challenge_method="plain"),
@@ -312,8 +310,8 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
             replace(asked, resource=f"{asked.resource}/inbox/inb_1/more"),
         ):
             with refuses(BadRequest, OauthError):
-                oauth_programs.allow(tx, whole, wrong, Choice("read", ""), CONFIG, START)
-        oauth_programs.allow(tx, whole, asked, Choice("send", inbox.id), CONFIG, START)
+                oauth_consent.allow(tx, whole, wrong, Choice("read", ""), CONFIG, START)
+        oauth_consent.allow(tx, whole, asked, Choice("send", inbox.id), CONFIG, START)
         return asked.client_id
 
     client_id = await db.write(run)
@@ -330,7 +328,7 @@ async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox
         for _ in range(KEYS_OF_AN_INBOX):
             make_caller(tx, inbox.scope)
         with refuses(ApiKeyLimitReached):
-            oauth_programs.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)
+            oauth_consent.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)
 
     await db.write(run)
 

@@ -49,7 +49,7 @@ from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
-from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
+from postroom.web.mcp import NARROWING, McpApp, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.oauth import endpoints as oauth
 from postroom.web.public import Site
@@ -112,7 +112,7 @@ class App:
         self._limit = RequestLimit()
         self._requests = RequestCounts()
         self._site = Site(resources, ROUTES, self._requests, Readiness(resources), self._open_dashboard)
-        self._mcp = McpDoor(self, resources)
+        self._mcp = McpApp(self, resources)
         self.key_use = KeyUse(resources)
         self._caller_cache = CallerCache()
         self._pages = PageCache()

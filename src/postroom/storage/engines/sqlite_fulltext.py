@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 IS_THERE = "exists (select 1 from search_documents where doc = search_words.rowid)"
 
 
-class SqliteWords:
+class SqliteFulltext:
     __slots__ = ("_tx",)
     is_apart = True
 

@@ -9,7 +9,7 @@ import pytest
 
 from postroom.storage.engines import sqlite, sqlite_index
 from postroom.storage.engines.sqlite import SqliteTx
-from postroom.storage.engines.sqlite_words import SqliteWords
+from postroom.storage.engines.sqlite_fulltext import SqliteFulltext
 from postroom_mail.search import index_entry
 from postroom_mail.search.index_entry import IndexEntry, Searchable
 from postroom_mail.search.query import parse
@@ -22,20 +22,20 @@ class Shelf:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.tx = SqliteTx(connection)
-        self.words = SqliteWords(self.tx)
+        self.fulltext = SqliteFulltext(self.tx)
 
     def put(self, texts: dict[int, str]) -> None:
-        self.words.put_all([(doc, entry(text)) for doc, text in texts.items()])
+        self.fulltext.put_all([(doc, entry(text)) for doc, text in texts.items()])
         self.tx.many(
             "insert into search_documents (doc, message_id, version) values :rows on conflict do nothing",
             [(doc, str(doc), 1) for doc in texts],
         )
 
     def find(self, q: str) -> list[int]:
-        return self.words.find(parse(q), [REALM], 1 << 62, 100)
+        return self.fulltext.find(parse(q), [REALM], 1 << 62, 100)
 
     def find_among(self, q: str, docs: list[int]) -> list[int]:
-        return self.words.find_among(parse(q), [REALM], docs)
+        return self.fulltext.find_among(parse(q), [REALM], docs)
 
 
 def entry(text: str) -> IndexEntry:
@@ -55,20 +55,20 @@ def test_taking_some_out_leaves_the_others(shelf: Shelf, first: int) -> None:
     shelf.put(texts)
     gone = [first + 5, first + 6, first + 19]
 
-    shelf.words.remove_all({doc: entry(texts[doc]) for doc in gone})
+    shelf.fulltext.remove_all({doc: entry(texts[doc]) for doc in gone})
 
     left = sorted(texts.keys() - gone, reverse=True)
     assert shelf.find("apple") == left == shelf.find_among("apple", list(texts))
     assert shelf.find("n6") == []
     assert shelf.find_among('"apple n7"', list(texts)) == [first + 7]
-    shelf.words.remove_all({doc: entry(texts[doc]) for doc in left})
+    shelf.fulltext.remove_all({doc: entry(texts[doc]) for doc in left})
     assert shelf.find("apple") == []
 
 
 def test_what_was_put_as_something_unknown_is_found_by_nobody(shelf: Shelf) -> None:
     shelf.put({1: "apple", 2: "apple"})
 
-    shelf.words.remove_all({1: None})
+    shelf.fulltext.remove_all({1: None})
     shelf.tx.run("delete from search_documents where doc = 1")
 
     assert shelf.find("apple") == [2] == shelf.find_among("apple", [1, 2])
