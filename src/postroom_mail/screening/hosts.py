@@ -3,8 +3,11 @@
 import ipaddress
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
+
+MAX_HOST = 253  # characters (RFC 1035)
 
 _DOT = re.compile(r"\.[A-Za-z]{2}")
 _HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
@@ -47,6 +50,11 @@ def bare_hosts(text: str) -> Iterator[str]:
 
 def says_something(host: str) -> bool:
     """Return whether a host is a value without a path: one that everybody names is none."""
+    return len(host) > MAX_HOST or _says_something(host)
+
+
+@lru_cache(1_000)  # most links of an email are of one host
+def _says_something(host: str) -> bool:
     if host in COMMON_HOSTS or not is_reachable(host):
         return False
     labels = host.split(".")

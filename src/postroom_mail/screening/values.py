@@ -47,9 +47,9 @@ _AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quote
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
 # In a text with one digit, one sign and one letter for all, which is searched at the speed of memchr:
-# digits with at most two signs between each, enough for a code, for a telephone number or an account.
+# digits with at most two signs between each, enough for a code or any number of them.
 _NUMBER = re.compile(rb"0(?:-{0,2}0){3,}+")
-_LONG_NUMBER = re.compile(rb"0(?:-{0,2}0){7,}+")
+_DIGITS = re.compile(rb"0(?:-{0,2}0)*+")
 _IBAN_HEAD = b"aa00"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-](?:\d\d){1,2}(?!\d)")
 _NUMBERS_OF_A_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
@@ -290,16 +290,17 @@ def _addresses(text: str) -> Iterator[Value]:
 def _of_link(rest: str) -> Iterator[Value]:
     """The host, and the link without its query: who carries one may add to it."""
     rest = rest.rstrip(_TRAILING)
-    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    authority = rest.partition("/")[0].partition("?")[0].partition("#")[0]
     host = _folded(authority.rpartition("@")[2].partition(":")[0]).strip(".")
     if not host:
         return
     host = number_of_host(host)
+    name = host.removeprefix("www.")
     path = rest[len(authority) :].partition("?")[0].partition("#")[0].rstrip("/")
-    if says_something(host.removeprefix("www.")):
-        yield _value(HOST, host.removeprefix("www."), host)
+    if says_something(name):
+        yield _value(HOST, name, host)
     if len(path) > 1:
-        yield _value(LINK, f"{host.removeprefix('www.')}{path}", f"{authority}{path}")
+        yield _value(LINK, f"{name}{path}", f"{authority}{path}")
     for token in _TOKENISH.finditer(rest):
         yield from _of_token(token[0])
 
@@ -311,26 +312,30 @@ def _query_of(url: re.Match[str]) -> str:
 
 def _of_numbers(text: str) -> Iterator[Value]:
     shapes = _shapes_of(text)
-    accounts = set()
-    head = shapes.find(_IBAN_HEAD)
-    while head >= 0:
-        if iban := checksums.iban_at(text, head):
-            accounts.add(head + 2)
+    for start, end in _groups_of_digits(shapes):
+        if shapes.endswith(_IBAN_HEAD, 0, start + 2) and (iban := checksums.iban_at(text, start - 2)):
             yield _value(IBAN, iban, iban)
-        head = shapes.find(_IBAN_HEAD, head + 1)
-    for number in _LONG_NUMBER.finditer(shapes):
-        start, end = number.span()
-        if start in accounts:
-            continue
-        written = text[start:end]
-        digits = _NO_DIGIT.sub("", written)
-        if checksums.is_card(digits):
-            yield _value(CARD, digits, written)
-        elif _NUMBERS_OF_A_HOST.fullmatch(written):
-            if is_reachable(written):
-                yield _value(HOST, written, written)
-        elif _is_telephone(text[start - 1 : start] if start else "", written, digits):
-            yield _value(TELEPHONE, digits[-COMPARED_DIGITS:], written)
+        elif shapes.count(b"0", start, end) >= MIN_TELEPHONE:
+            yield from _of_long_number(text[max(0, start - 1) : start], text[start:end])
+
+
+def _groups_of_digits(shapes: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each begins and ends. Most of a text is no digit, and is passed at the speed of memchr."""
+    start = shapes.find(b"0")
+    while start >= 0 and (group := _DIGITS.match(shapes, start)):
+        yield group.span()
+        start = shapes.find(b"0", group.end())
+
+
+def _of_long_number(before: str, written: str) -> Iterator[Value]:
+    digits = _NO_DIGIT.sub("", written)
+    if checksums.is_card(digits):
+        yield _value(CARD, digits, written)
+    elif _NUMBERS_OF_A_HOST.fullmatch(written):
+        if is_reachable(written):
+            yield _value(HOST, written, written)
+    elif _is_telephone(before, written, digits):
+        yield _value(TELEPHONE, digits[-COMPARED_DIGITS:], written)
 
 
 def _is_telephone(before: str, written: str, digits: str) -> bool:
@@ -348,14 +353,14 @@ def _tokens(text: str) -> Iterator[Value]:
 
 
 def _of_token(written: str) -> Iterator[Value]:
-    if len(written) < SHORTEST_ACCOUNT and written.isalpha():
+    if len(written) < MIN_TOKEN or (len(written) < SHORTEST_ACCOUNT and written.isalpha()):
         return
     small = written.lower()
     if len(written) in HASH_LENGTHS and checksums.is_hexadecimal(small):
         yield _value(HASH, small, written)
     elif checksums.is_crypto(written):
         yield _value(CRYPTO, small if small.startswith(("0x", "bc1", "ltc1", "tb1")) else written, written)
-    elif len(written) >= MIN_TOKEN and _is_random(written):
+    elif _is_random(written):
         yield _value(TOKEN, written, written)
 
 
