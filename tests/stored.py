@@ -12,7 +12,7 @@ from postroom.queue import deliveries
 from postroom.queue.deliveries import MAIL, Delivery, NewDelivery
 from postroom.storage.database import Tx
 from tests.doubles import START
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 SERVICE = "postroom.localhost"
 
@@ -35,7 +35,7 @@ def incoming(inbox: Inbox, raw: bytes, now: int = START) -> AcceptedMail:
 
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
     """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
-    deposit(tx, [incoming(inbox, letter(text, **fields), now)])
+    deposit(tx, [incoming(inbox, raw_mail(text, **fields), now)])
     listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 1, 0)
     found = messages.find(tx, listed.messages[0].id)
     assert found is not None

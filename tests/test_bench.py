@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import catalogue, hostile_shapes, letters, processes, report
+from bench import catalogue, hostile_shapes, invented_mails, processes, report
 from bench.__main__ import main
 from bench.measurements import (
     deposit_costs,
@@ -147,8 +147,8 @@ def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:
 def test_search_is_measured_on_both_databases(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "running_postgres", lambda: contextlib.nullcontext(postgres_url))
     monkeypatch.setattr(search, "VOCABULARY", "a small one")
-    monkeypatch.setattr(letters, "WORDS", 4_000)
-    monkeypatch.setattr(letters, "WORDS_OF_BOOK", 10_000)
+    monkeypatch.setattr(invented_mails, "WORDS", 4_000)
+    monkeypatch.setattr(invented_mails, "WORDS_OF_BOOK", 10_000)
     results = search.measure(120, SearchLoad(mails=120, inboxes=3, questions=4))
     assert [result.unit for result in results] == ["µs/mail", "bytes/mail", "ms", "ms", "ms"] * 2
     assert {result.name.partition(":")[0] for result in results} == {"SQLite", "PostgreSQL"}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from websockets.sync.client import connect
 
 from bench.consumption import of_family, settle
-from bench.letters import Writer, new_mails, writer_of
+from bench.invented_mails import Writer, new_mails, writer_of
 from bench.processes import HOST, Server, resident_bytes, running_postroom, scratch_folder, wait_until_ready
 from bench.results import Result, at_most
 from bench.seeding import seed

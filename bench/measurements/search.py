@@ -9,7 +9,7 @@ from statistics import quantiles
 
 import uvloop
 
-from bench.letters import Writer, new_mails, writer_of
+from bench.invented_mails import Writer, new_mails, writer_of
 from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom import config

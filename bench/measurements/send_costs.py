@@ -99,9 +99,9 @@ def _compose(tx: Tx, sender: Sender, order: Order) -> Submission:
     assert caller is not None
     assert inbox is not None
     around = Context(inbox)
-    letter = to_composed_mail(order, around, now)
-    found = carried(order, letter, around)
-    return Submission(caller, order, around, letter, None, "", now, is_remembered=True, values=found)
+    composed = to_composed_mail(order, around, now)
+    found = carried(order, composed, around)
+    return Submission(caller, order, around, composed, None, "", now, is_remembered=True, values=found)
 
 
 def logged_pages(database: Path) -> list[int]:

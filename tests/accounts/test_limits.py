@@ -11,7 +11,7 @@ from postroom.limits import COLD_RECIPIENTS_PER_DAY, INBOXES_PER_DAY, SENDS_PER_
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.stored import incoming, make_inbox, put_delivery, put_mail
 
 MIDNIGHT = (START // DAY + 2) * DAY
@@ -25,7 +25,7 @@ async def inbox(db: Database) -> Inbox:
 def add_sends(tx: Tx, inbox: Inbox, moments: list[int]) -> str:
     """Stored mails made into sent ones; gives their thread."""
     message = put_mail(tx, inbox, "0", message_id="<0@x>", now=moments[0])
-    replies = [letter("Again", message_id=f"<{number}@x>", in_reply_to="<0@x>") for number in moments[1:]]
+    replies = [raw_mail("Again", message_id=f"<{number}@x>", in_reply_to="<0@x>") for number in moments[1:]]
     deposit(tx, [incoming(inbox, reply, now) for reply, now in zip(replies, moments[1:], strict=True)])
     tx.run("update messages set direction = 'outbound' where inbox_id = :id", id=inbox.id)
     return message.thread_id

@@ -22,7 +22,7 @@ from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok
 from tests.inward.clamav import EICAR, Talk, odd_clamd
 from tests.inward.test_clamd import finds, flood, hang, leave, says
-from tests.letters import letter_with_files
+from tests.raw_mails import raw_mail_with_files
 from tests.waiting import PAUSE_SECONDS, until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -37,7 +37,7 @@ def infected_mail(number: int) -> Hostile:
         "to": "agent@postroom.localhost",
         "message_id": f"<{number}@x>",
     }
-    raw = b"X-Adversary: %d\r\n" % number + letter_with_files(*FILES, **fields)
+    raw = b"X-Adversary: %d\r\n" % number + raw_mail_with_files(*FILES, **fields)
     return Hostile(number, raw, ())
 
 
@@ -86,7 +86,7 @@ async def by_submission(server: Server, name: str, mails: Sequence[Hostile]) -> 
         with smtplib.SMTP("127.0.0.1", server.submission_port, timeout=120) as smtp:
             smtp.login(WRITER, server.token)
             for mail in mails:
-                raw = letter_with_files(*FILES, sender=WRITER, message_id=f"<{mail.number}@program>")
+                raw = raw_mail_with_files(*FILES, sender=WRITER, message_id=f"<{mail.number}@program>")
                 smtp.sendmail(WRITER, [f"{name}@postroom.localhost"], raw)
 
     await asyncio.to_thread(submit)

@@ -12,8 +12,8 @@ from postroom.web.streams.stream import Streams
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.conftest import Server
 from tests.doubles import post_intake
-from tests.letters import letter
 from tests.outbound import message_of, send
+from tests.raw_mails import raw_mail
 from tests.storage.test_hot_queries import RefusingCourier
 
 pytestmark = pytest.mark.sqlite_alone
@@ -28,7 +28,7 @@ async def agent_of(server: Server, inbox_id: str, **fields: object) -> dict[str,
 async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     agent = await agent_of(server, inbox_id, limits={"perDay": 7})
-    await server.deliver(letter(subject="Question"), "bob")
+    await server.deliver(raw_mail(subject="Question"), "bob")
     async with server.client(agent["token"]) as own:
         await own.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "A thought"})
         by_agent = replace(server, api=own)

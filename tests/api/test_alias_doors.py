@@ -10,7 +10,7 @@ import pytest
 from postroom.clock import HOUR, to_iso
 from tests.api.test_alias_calendars import ALIAS, sent_of, with_alias
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 HOME = "postroom.localhost"
@@ -54,7 +54,7 @@ async def test_what_may_be_an_alias(server: Server) -> None:
 @pytest.mark.sqlite_alone
 async def test_every_way_of_writing_takes_own_aliases_and_nobody_elses(server: Server) -> None:
     bob, ann = await with_alias(server, "bob"), await with_alias(server, "ann", f"sales@{HOME}")
-    await server.deliver(letter("Hello?", sender="carol@there.example"), "bob")
+    await server.deliver(raw_mail("Hello?", sender="carol@there.example"), "bob")
     asked = await until(lambda: first_of(server, bob))
     to = {"to": "dora@there.example", "subject": "Hi", "body": "Hi"}
     forward = {"forwardOf": asked["id"], "to": "dora@there.example", "body": "See below"}
@@ -123,7 +123,7 @@ async def test_an_own_alias_is_no_contact_and_searching_in_it_is_searching_in_it
 
     received = f"/v1/inboxes/{bob}/messages?direction=inbound"
     await until(lambda: has(found, received, 2))
-    await server.deliver(letter("Hello", sender="carol@there.example"), "bob")
+    await server.deliver(raw_mail("Hello", sender="carol@there.example"), "bob")
     await until(lambda: has(found, received, 3))
     contacts = await found(f"/v1/contacts?inboxId={bob}")
     assert ALIAS not in [each["address"] for each in contacts]

@@ -18,9 +18,9 @@ from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.mail.keys import signing_key
 from tests.outbound import is_signed, message_of, relay_to, running, send, settled, turn
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 OURS, HOME = "agents.ours.example", "postroom.localhost"
@@ -72,7 +72,7 @@ def accepted(host: Server, *recipients: str, text: str = "Hello") -> dict[str, i
         smtp.mail("carol@there.example")
         codes = {each: smtp.rcpt(each)[0] for each in recipients}
         if 250 in codes.values():
-            smtp.data(letter(sender="carol@there.example", to=", ".join(recipients), text=text))
+            smtp.data(raw_mail(sender="carol@there.example", to=", ".join(recipients), text=text))
         return codes
 
 
@@ -216,7 +216,7 @@ async def test_answers_leave_the_inbox_out_whatever_it_is_called(host: Server, p
     await add(host, inbox_id, f"billing@{OURS}")
     recipients = (f"billing@{OURS}", f"support@{OURS}", "dora@there.example")
     await asyncio.to_thread(accepted, host, *recipients[:2])
-    raw = letter(sender="carol@there.example", to=", ".join(recipients), message_id="<2@there.example>")
+    raw = raw_mail(sender="carol@there.example", to=", ".join(recipients), message_id="<2@there.example>")
     await host.deliver_to(raw, f"billing@{OURS}", "carol@there.example")
     newest = (await received(host, inbox_id, 2))[0]
     sent = await send(host, inbox_id, threadId=newest["threadId"], replyAll=True, body="All")
@@ -276,7 +276,7 @@ async def test_what_follows_an_email_of_an_alias_is_in_its_name(host: Server, pe
     await settled(host, await send(host, inbox_id, carol, calendar=meeting, **as_alias))
     rule = {"name": "answer", "query": "subject:order", "actions": [{"type": "reply", "body": "We have it."}]}
     await host.api.post("/v1/rules", params={"inboxId": inbox_id}, json=rule)
-    raw = letter("One chair", subject="Order", **{"from": carol}, message_id="<o@there.example>")
+    raw = raw_mail("One chair", subject="Order", **{"from": carol}, message_id="<o@there.example>")
     await host.deliver_to(raw, f"billing@{OURS}", carol)
     await received(host, inbox_id, 1)
     path = f"/v0/inboxes/support@{OURS}/messages/%3Co%40there.example%3E/reply"

@@ -21,9 +21,9 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.extraction.test_pool import slow_file
 from tests.extraction.test_preview import looked_at, png
-from tests.letters import letter, letter_with_files
 from tests.mail import files
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail, raw_mail_with_files
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -49,7 +49,7 @@ async def fetch_without_key(url: str) -> httpx2.Response:
 async def test_a_signed_link_works_without_a_key_for_fifteen_minutes(server: Server) -> None:
     """The link in an event is the same without a signature."""
     await server.new_inbox("hello")
-    event, message = await received(server, letter_with_files(CSV))
+    event, message = await received(server, raw_mail_with_files(CSV))
     [shown] = message["attachments"]
     url = shown["url"]
     assert url.startswith(f"{server.base_url}/v1/attachments/{message['id']}/table.csv?expires=")
@@ -82,7 +82,7 @@ async def test_a_signed_link_works_without_a_key_for_fifteen_minutes(server: Ser
 
 async def test_an_altered_link_is_refused(server: Server) -> None:
     await server.new_inbox("hello")
-    _, message = await received(server, letter_with_files(CSV, ("b.csv", "text/csv", b"secret")))
+    _, message = await received(server, raw_mail_with_files(CSV, ("b.csv", "text/csv", b"secret")))
     url = message["attachments"][0]["url"]
     head, _, signature = url.partition("&signature=")
     expires = head.rpartition("=")[2]
@@ -107,7 +107,7 @@ async def test_an_altered_link_is_refused(server: Server) -> None:
 async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them(server: Server) -> None:
     await server.new_inbox("hello")
     script = b"<script>alert(1)</script>"
-    _, message = await received(server, letter_with_files(('ev"il\u00e9.html', "text/html", script)))
+    _, message = await received(server, raw_mail_with_files(('ev"il\u00e9.html', "text/html", script)))
     for api, url in (
         (server.api, message["attachments"][0]["url"].partition("?")[0]),
         (None, message["attachments"][0]["url"]),
@@ -124,7 +124,7 @@ async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them
 
 async def test_names_inside_a_message_are_unique_and_harmless(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter_with_files(
+    raw = raw_mail_with_files(
         ("a.pdf", "application/x-a", b"1"),
         ("a.pdf", "application/x-a", b"2"),
         ("../../etc/passwd", "application/x-a", b"3"),
@@ -158,7 +158,7 @@ async def test_a_mail_inside_a_mail_is_an_attachment_and_a_part_without_a_name_g
 async def test_attachments_belong_to_their_account_and_to_the_scope_of_a_key(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     other = await server.new_inbox("other")
-    _, message = await received(server, letter_with_files(CSV))
+    _, message = await received(server, raw_mail_with_files(CSV))
     path = f"/v1/attachments/{message['id']}/table.csv"
     tokens = [
         (await server.api.post(f"/v1/inboxes/{inbox}/api-keys", json={"name": "k"})).json()["token"]
@@ -177,7 +177,7 @@ async def test_attachments_belong_to_their_account_and_to_the_scope_of_a_key(ser
 
 async def test_a_file_is_there_before_it_is_read_and_its_text_is_given_alone(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter_with_files(CSV, ("x.bin", "application/x-thing", b"\0\1\2")), "hello")
+    await server.deliver(raw_mail_with_files(CSV, ("x.bin", "application/x-thing", b"\0\1\2")), "hello")
     [message] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     assert [file["filename"] for file in message["attachments"]] == ["table.csv", "x.bin"]
     await server.next_event()
@@ -199,7 +199,7 @@ async def test_a_long_text_says_that_it_is_cut_and_goes_on(server: Server) -> No
     await server.new_inbox("hello")
     words = "".join(f"number {number:05} ä " for number in range(4_000))
     event, message = await received(
-        server, letter_with_files(("long.txt", "text/plain", words.encode()), CSV)
+        server, raw_mail_with_files(("long.txt", "text/plain", words.encode()), CSV)
     )
     wanted = words.strip()
     assert message["attachments"][0]["parsedText"] == wanted[:50_000]
@@ -226,7 +226,7 @@ async def test_a_long_text_says_that_it_is_cut_and_goes_on(server: Server) -> No
 
 async def test_text_of_documents_is_there_when_the_event_comes(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter_with_files(
+    raw = raw_mail_with_files(
         ("offer.pdf", "application/pdf", files.pdf("Offer 4711", "Total 12 EUR")),
         ("note.docx", "application/octet-stream", files.docx("<w:p><w:r><w:t>Dear Bob</w:t></w:r></w:p>")),
         ("page.html", "text/html", b"<p>Hello <b>there</b></p>"),
@@ -264,20 +264,20 @@ async def test_hostile_files_cost_their_own_text_and_nothing_else(strict: Server
         ("slow.docx", "application/octet-stream", slow_file()),
         ("broken.pdf", "application/pdf", BROKEN),
     ]
-    event, message = await received(strict, letter_with_files(*hostile, CSV))
+    event, message = await received(strict, raw_mail_with_files(*hostile, CSV))
     read = event["message"]["attachments"]
     assert [file["extractionMethod"] for file in read] == ["timed_out", "failed", "csv"]
     assert ["parsedText" in file for file in read] == [False, False, True]
     assert (await fetch_without_key(message["attachments"][0]["url"])).content == slow_file()
     assert (await strict.api.get("/health")).status_code == 200
-    _, after = await received(strict, letter_with_files(CSV, text="another"), event["event_id"])
+    _, after = await received(strict, raw_mail_with_files(CSV, text="another"), event["event_id"])
     assert after["attachments"][0]["parsedText"] == "name\tnumber\nanna\t1"
 
 
 async def test_a_file_over_ten_megabytes_is_not_read(server: Server) -> None:
     await server.new_inbox("hello")
     content = b"a" * (MAX_CONTENT_BYTES + 1)
-    small = letter_with_files(("large.txt", "text/plain", b"stand-in"), CSV)
+    small = raw_mail_with_files(("large.txt", "text/plain", b"stand-in"), CSV)
     line = base64.encodebytes(content[:57])
     coded = line * (len(content) // 57) + base64.encodebytes(content[: len(content) % 57])
     raw = small.replace(base64.b64encode(b"stand-in"), coded)
@@ -292,11 +292,11 @@ async def test_a_file_over_ten_megabytes_is_not_read(server: Server) -> None:
 async def test_a_hundred_files_in_one_mail_end_in_one_event(server: Server) -> None:
     await server.new_inbox("hello")
     many = [(f"{number}.txt", "text/plain", b"%d" % number) for number in range(100)]
-    event, _ = await received(server, letter_with_files(*many))
+    event, _ = await received(server, raw_mail_with_files(*many))
     read = event["message"]["attachments"]
     assert [file["filename"] for file in read] == [name for name, _, _ in many]
     assert {file["extractionMethod"] for file in read} <= {"text", "timed_out"}
-    await server.deliver(letter("after"), "hello")
+    await server.deliver(raw_mail("after"), "hello")
     assert (await server.next_event(event["event_id"]))["message"]["body_text"] == "after\n"
 
 

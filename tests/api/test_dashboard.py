@@ -12,8 +12,8 @@ from postroom.accounts import keys, sessions
 from postroom.accounts.scope import default_pod
 from postroom.clock import DAY, MINUTE
 from tests.conftest import Server
-from tests.letters import letter
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -96,11 +96,11 @@ async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: S
 async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter(server: Server) -> None:
     inbox_id = await server.new_inbox("light")
     await asyncio.gather(
-        *(server.deliver(letter(subject=f"Letter {number}"), "light") for number in range(50))
+        *(server.deliver(raw_mail(subject=f"Letter {number}"), "light") for number in range(50))
     )
     for number in range(20):
         reply = {"in_reply_to": "<l0@x>"} if number else {}
-        await server.deliver(letter("word " * 2000, message_id=f"<l{number}@x>", **reply), "light")
+        await server.deliver(raw_mail("word " * 2000, message_id=f"<l{number}@x>", **reply), "light")
     last = None
     for _ in range(70):  # a mail is listed with its event, a moment after it was taken
         last = (await server.next_event(last))["event_id"]

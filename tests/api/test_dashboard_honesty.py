@@ -10,8 +10,8 @@ from postroom.storage.database import Tx
 from postroom.web.dashboard.pages import mail
 from tests.api.test_dashboard import browser, do_it_now, signed_in
 from tests.conftest import Server
-from tests.letters import letter
 from tests.outbound import send
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 PATH = re.compile(r'href="([^"]+)"')
@@ -38,7 +38,7 @@ async def test_a_refused_form_stays_on_its_page_and_says_why(server: Server) -> 
 
 async def test_an_event_tells_who_what_and_where_to_the_second(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
-    await server.deliver(letter(subject="Minutes of Monday"), "bob")
+    await server.deliver(raw_mail(subject="Minutes of Monday"), "bob")
     await send(server, inbox_id, "carol@there.example", subject="Answer", undoSeconds=60)
     async with signed_in(server) as page:
         shown = (await page.get("/app/events")).text
@@ -58,7 +58,7 @@ async def test_first_steps_are_done_when_they_happened(server: Server) -> None:
         assert "has not received an event yet" in shown
         assert "Your domain is not verified yet." in shown
         assert "enabled, no deliveries yet" in (await page.get("/app/webhooks")).text
-        await server.deliver(letter(), "bob")
+        await server.deliver(raw_mail(), "bob")
         await server.resources.db.write(fail_webhooks)
         assert ">failing</span>" in (await page.get("/app/webhooks")).text
 

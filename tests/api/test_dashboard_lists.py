@@ -14,8 +14,8 @@ from tests.api.endpoint import running_endpoint
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_dashboard_writing import first_mail, other_key
 from tests.conftest import Server
-from tests.letters import letter
 from tests.outbound import message_of, send
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -25,7 +25,7 @@ FORMULA = '=HYPERLINK("https://evil.example")'
 async def test_ticked_threads_are_labelled_and_deleted_together(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     for number in range(3):
-        await server.deliver(letter(subject=f"Letter {number}", message_id=f"<{number}@x>"), "bob")
+        await server.deliver(raw_mail(subject=f"Letter {number}", message_id=f"<{number}@x>"), "bob")
     threads = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["data"]
     first, second, _ = [each["id"] for each in threads]
     async with signed_in(server) as page:
@@ -68,8 +68,8 @@ async def test_mail_and_inboxes_of_one_pod_are_chosen_by_the_address(server: Ser
     pod = (await server.api.post("/v1/pods", json={"name": "Tenant", "clientId": "t-1"})).json()["id"]
     await server.new_inbox("bob")
     await server.api.post("/v1/inboxes", json={"mailboxName": "tenant", "podId": pod})
-    await server.deliver(letter(subject="For the tenant"), "tenant")
-    await server.deliver(letter(subject="For the house", message_id="<2@x>"), "bob")
+    await server.deliver(raw_mail(subject="For the tenant"), "tenant")
+    await server.deliver(raw_mail(subject="For the house", message_id="<2@x>"), "bob")
     async with signed_in(server) as page:
         shown = (await page.get(f"/app/mail?podId={pod}")).text
         assert ("For the tenant" in shown, "For the house" in shown) == (True, False)

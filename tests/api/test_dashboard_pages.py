@@ -16,8 +16,8 @@ from tests.browser.made_up_dashboard import trick
 from tests.conftest import Server
 from tests.doubles import START
 from tests.elements import elements_of
-from tests.letters import letter
 from tests.outbound import message_of, send
+from tests.raw_mails import raw_mail
 from tests.stored import make_inbox, put_mail
 
 pytestmark = pytest.mark.sqlite_alone
@@ -241,7 +241,7 @@ async def test_the_path_of_a_refused_request_stays_text_in_the_audit(server: Ser
 
 async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_them(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
-    await server.deliver(letter(subject="Minutes of Monday"), "bob")
+    await server.deliver(raw_mail(subject="Minutes of Monday"), "bob")
     await send(server, inbox_id, "carol@there.example", subject="Answer", undoSeconds=60)
     await settled(server)
     async with signed_in(server) as page:
@@ -275,9 +275,9 @@ async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_the
 
 async def test_a_thread_says_who_its_sender_is_to_the_inbox_and_what_the_agent_gets(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
-    await server.deliver(letter("Your code is 482913.", subject="One", message_id="<1@x>"), "bob")
+    await server.deliver(raw_mail("Your code is 482913.", subject="One", message_id="<1@x>"), "bob")
     server.clock.turn(1000)
-    await server.deliver(letter(subject="Two", message_id="<2@x>"), "bob")
+    await server.deliver(raw_mail(subject="Two", message_id="<2@x>"), "bob")
     found = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     paths = {each["subject"]: f"/app/mail/{each['threadId']}?message={each['id']}" for each in found}
     async with signed_in(server) as page:

@@ -9,8 +9,8 @@ from postroom.accounts import accounts, keys
 from postroom.storage.database import Tx
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
-from tests.letters import letter
 from tests.outbound import message_of
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -30,7 +30,7 @@ async def other_key(server: Server) -> str:
 
 
 async def first_mail(server: Server, name: str) -> dict[str, Any]:
-    await server.deliver(letter(subject="Question"), name)
+    await server.deliver(raw_mail(subject="Question"), name)
     event = await server.next_event()
     return await message_of(server, event["message"]["id"])
 

@@ -7,7 +7,7 @@ import pytest
 
 from postroom import limits
 from tests.conftest import Server, until_somebody_listens
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 async def held(server: Server) -> str:
@@ -45,7 +45,7 @@ async def test_a_wait_ends_with_its_time_or_the_message_and_is_bounded(
         assert (refused["error"], refused["field"]) == ("bad_request", "wait"), wrong
     assert (await server.api.get("/v1/messages/msg_unknown?wait=60")).status_code == 404
 
-    await server.deliver(letter(), "held")
+    await server.deliver(raw_mail(), "held")
     inbox_id = (await server.api.get(path)).json()["inboxId"]
     came = (await server.api.get(f"/v1/inboxes/{inbox_id}/wait?after=0", timeout=120)).json()["id"]
     assert (await server.api.get(f"/v1/messages/{came}?wait=60")).json()["status"] == "received"

@@ -10,7 +10,7 @@ import pytest
 from tests.api.test_dashboard import do_it_now, signed_in
 from tests.api.test_drafts import COMPLETE, file, new_draft
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -50,7 +50,7 @@ async def test_a_draft_that_was_changed_behind_the_page_is_shown_anew_and_not_se
 async def test_a_mail_that_comes_in_meanwhile_changes_an_answer_that_was_seen(server: Server) -> None:
     """Whom it goes to and what it quotes come from the thread, not from the draft."""
     inbox_id = await server.new_inbox("bob")
-    await server.deliver(letter(subject="Question", message_id="<1@x>"), "bob")
+    await server.deliver(raw_mail(subject="Question", message_id="<1@x>"), "bob")
     thread_id = (await server.next_event())["thread_id"]
     answer = {"threadId": thread_id, "replyAll": True, "body": "Yes"}
     path = f"/app/drafts/{(await new_draft(server, inbox_id, **answer))['id']}"
@@ -59,7 +59,7 @@ async def test_a_mail_that_comes_in_meanwhile_changes_an_answer_that_was_seen(se
         assert "Alice <alice@example.com>" in text
         known = (await server.next_event())["event_id"]
         other = {"from": "Eve <eve@there.example>", "in_reply_to": "<1@x>", "references": "<1@x>"}
-        await server.deliver(letter("Me too", subject="Re: Question", message_id="<2@x>", **other), "bob")
+        await server.deliver(raw_mail("Me too", subject="Re: Question", message_id="<2@x>", **other), "bob")
         assert (await server.next_event(known))["thread_id"] == thread_id
         refused = await page.post(f"{path}/send", data=seen)
         assert (refused.status_code, "not what was shown" in refused.text) == (409, True)

@@ -13,9 +13,9 @@ from postroom.upkeep.expiry import EVENT_LIFETIME
 from postroom.upkeep.upkeep_loop import one_round
 from tests.api.test_messages import stranger
 from tests.conftest import Server, until_somebody_listens
-from tests.letters import assert_is_payload, html_letter, letter, letter_with_files
 from tests.mail import files
 from tests.programs import path_of
+from tests.raw_mails import assert_is_payload, html_mail, raw_mail, raw_mail_with_files
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -48,14 +48,14 @@ async def stored_payloads(server: Server) -> list[bytes]:
 async def receive_kinds_of_mail(server: Server) -> int:
     """A mail for each thing that JSON could get wrong."""
     mails = [
-        letter('Quotes " and \\ and / and </script>', subject="tab\tand \x08 \x0c \x1f \x7f"),
-        letter("\u2028 \u2029 \ufeff \ufffd \U0001f4ee \u00e9 e\u0301", subject="=?utf-8?Q?=F0=9F=93=AE?="),
-        html_letter("<p>a &lt; b</p>"),
-        letter_with_files(
+        raw_mail('Quotes " and \\ and / and </script>', subject="tab\tand \x08 \x0c \x1f \x7f"),
+        raw_mail("\u2028 \u2029 \ufeff \ufffd \U0001f4ee \u00e9 e\u0301", subject="=?utf-8?Q?=F0=9F=93=AE?="),
+        html_mail("<p>a &lt; b</p>"),
+        raw_mail_with_files(
             ("a.pdf", "application/pdf", files.pdf("Text")), ("\u00e9 \U0001f4ee.bin", "a/b", b"")
         ),
         b"",
-        letter(
+        raw_mail(
             "\x01\x02\x03\x0b\x0e",
             **{"from": '"A \\"B\\" C" <a@b.example>', "cc": "x@y.example, z@w.example"},
         ),
@@ -69,7 +69,7 @@ async def receive_kinds_of_mail(server: Server) -> int:
 
 async def test_the_payload_is_the_one_of_the_specification_in_its_order(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    raw = letter_with_files(("a.pdf", "application/pdf", files.pdf("Text")), ("b.bin", "a/b", b"\0"))
+    raw = raw_mail_with_files(("a.pdf", "application/pdf", files.pdf("Text")), ("b.bin", "a/b", b"\0"))
     await server.deliver(raw, "hello")
     event = await server.next_event()
     message = event["message"]
@@ -134,7 +134,7 @@ async def test_the_log_is_read_oldest_first_and_from_any_place(server: Server) -
     await server.new_inbox("hello")
     assert await read(server) == {"data": [], "next": None}
     for number in range(5):
-        await server.deliver(letter(subject=str(number)), "hello")
+        await server.deliver(raw_mail(subject=str(number)), "hello")
     everything = await read(server)
     ids = [event["event_id"] for event in everything["data"]]
     assert [event["message"]["subject"] for event in everything["data"]] == ["0", "1", "2", "3", "4"]
@@ -148,7 +148,7 @@ async def test_the_log_is_read_oldest_first_and_from_any_place(server: Server) -
 async def test_an_unknown_place_is_not_found(server: Server) -> None:
     hello = await server.new_inbox("hello")
     await server.new_inbox("other")
-    await server.deliver(letter(), "other")
+    await server.deliver(raw_mail(), "other")
     foreign = (await server.next_event())["event_id"]
     for after in (f"evt_{'0' * 32}", "evt_", "nothing", "", "%00"):
         answer = await server.api.get(f"/v1/events?after={after}")
@@ -165,11 +165,11 @@ async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> N
     waiting = asyncio.create_task(read(server, "?wait=60"))
     await until_somebody_listens(server)
     assert not waiting.done()
-    await server.deliver(letter(), "hello")
+    await server.deliver(raw_mail(), "hello")
     page = await waiting
     assert len(page["data"]) == 1
     after = asyncio.create_task(read(server, f"?wait=60&after={page['next']}"))
-    await server.deliver(letter("second"), "hello")
+    await server.deliver(raw_mail("second"), "hello")
     assert [event["message"]["body_text"] for event in (await after)["data"]] == ["second\n"]
     for wrong in ("61", "-1", "soon"):
         answer = await server.api.get(f"/v1/events?wait={wrong}")
@@ -180,7 +180,7 @@ async def test_filters_choose_inboxes_and_kinds(server: Server) -> None:
     hello, other = await server.new_inbox("hello"), await server.new_inbox("other")
     for name in ("hello", "other", "hello"):
         server.clock.turn(1)
-        await server.deliver(letter(str(server.clock.now())), name)
+        await server.deliver(raw_mail(str(server.clock.now())), name)
     for query, expected in (
         (f"?inbox_ids={hello}", [hello, hello]),
         (f"?inbox_ids={hello},{other}", [hello, other, hello]),
@@ -194,7 +194,7 @@ async def test_filters_choose_inboxes_and_kinds(server: Server) -> None:
 
 async def test_a_key_of_one_inbox_reads_its_events_only(server: Server) -> None:
     hello, other = await server.new_inbox("hello"), await server.new_inbox("other")
-    await server.deliver(letter(), "hello", "other")
+    await server.deliver(raw_mail(), "hello", "other")
     token = (await server.api.post(f"/v1/inboxes/{hello}/api-keys", json={"name": "k"})).json()["token"]
     async with server.client(token) as scoped, await stranger(server) as foreign:
         for query, seen in (
@@ -209,12 +209,12 @@ async def test_a_key_of_one_inbox_reads_its_events_only(server: Server) -> None:
 
 async def test_events_are_kept_thirty_days(server: Server) -> None:
     await server.new_inbox("hello")
-    await server.deliver(letter("old"), "hello")
+    await server.deliver(raw_mail("old"), "hello")
     old = (await server.next_event())["event_id"]
     server.clock.turn(EVENT_LIFETIME)
     await one_round(server.resources)
     assert len((await read(server))["data"]) == 1
-    await server.deliver(letter("new"), "hello")
+    await server.deliver(raw_mail("new"), "hello")
     server.clock.turn(1)
     await one_round(server.resources)
     assert [event["message"]["body_text"] for event in (await read(server))["data"]] == ["new\n"]
@@ -228,7 +228,7 @@ async def test_many_at_once_are_numbered_without_a_gap(server: Server) -> None:
         await server.new_inbox(name)
     await asyncio.gather(
         *(
-            server.deliver(letter(str(number)), names[number % 4], names[(number + 1) % 4])
+            server.deliver(raw_mail(str(number)), names[number % 4], names[(number + 1) % 4])
             for number in range(20)
         )
     )

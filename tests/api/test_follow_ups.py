@@ -10,7 +10,7 @@ from postroom.mailbox import follow_ups, working_time
 from postroom.mailbox.follow_ups import FollowUpEnded
 from postroom.outward import nudges
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.both_databases
@@ -56,7 +56,7 @@ async def kinds(server: Server) -> list[str]:
 async def answer(server: Server, sent: dict[str, Any], **fields: str) -> None:
     message = (await server.api.get(f"/v1/messages/{sent['id']}")).json()
     head = {"from": "Bob <bob@example.com>", "in_reply_to": message["rfcMessageId"], "subject": "Re: Offer"}
-    await server.deliver(letter("Yes, I will.", **(head | fields)), "hello")
+    await server.deliver(raw_mail("Yes, I will.", **(head | fields)), "hello")
 
 
 async def sent_nudges(server: Server, sent: dict[str, Any]) -> int:
@@ -268,8 +268,8 @@ async def test_the_briefing_counts_what_came_and_what_waits_within_the_scope(ser
     other_id = await server.new_inbox("other")
     sent = await send(server, inbox_id, expectReplyBy={"days": 1})
     await left(server, sent["id"])
-    await server.deliver(letter("a", message_id="<1@x>"), "hello")
-    await server.deliver(letter("b", message_id="<2@x>"), "other")
+    await server.deliver(raw_mail("a", message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail("b", message_id="<2@x>"), "other")
     failed = await send(server, inbox_id)
     await server.resources.db.write(
         lambda tx: tx.run("update messages set status = 'failed' where id = :id", id=failed["id"])

@@ -10,7 +10,7 @@ from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 from tests.api.test_stream import open_stream
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 UNKNOWN = "inb_" + "1" * 32
 
@@ -24,7 +24,7 @@ async def get(server: Server, path: str, expected: int = 200) -> Any:
 @pytest.mark.sqlite_alone
 async def test_an_address_is_as_good_as_an_id(server: Server) -> None:
     inbox_id, other = await server.new_inbox("hello"), await server.new_inbox("other")
-    await server.deliver(letter(message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail(message_id="<1@x>"), "hello")
     await server.next_event()
     shown = await get(server, f"/v1/inboxes/{inbox_id}")
     for named in ("hello@postroom.localhost", "Hello%40POSTROOM.localhost", "hello%2Btag@postroom.localhost"):

@@ -13,7 +13,7 @@ from tests.api.test_cross_tenant import call_tool
 from tests.api.test_dashboard import signed_in
 from tests.api.test_keys import second_account
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 OFFER = (
@@ -31,11 +31,11 @@ def offer(number: int = 1, **fields: str) -> bytes:
         "from": '"$$$ Big Winner" <win8273@promo-deals.example>',
         "subject": "FREE!!! $$$ Make money fast",
     }
-    return letter(OFFER, message_id=f"<offer{number}@promo.example>", **(given | fields))
+    return raw_mail(OFFER, message_id=f"<offer{number}@promo.example>", **(given | fields))
 
 
 def note(number: int = 1, **fields: str) -> bytes:
-    return letter(NOTE, message_id=f"<note{number}@work.example>", subject="Re: parser", **fields)
+    return raw_mail(NOTE, message_id=f"<note{number}@work.example>", subject="Re: parser", **fields)
 
 
 async def an_inbox(server: Server, name: str, **junk: Any) -> str:
@@ -202,7 +202,7 @@ async def test_what_people_say_is_learned_and_counts_for_the_next_of_its_kind(se
 
     def digest(number: int) -> bytes:
         fields = {"from": "Barnacle Digest <digest@hulls.example>", "subject": "Barnacle digest"}
-        return letter(f"{text} Issue {number}.", message_id=f"<d{number}@hulls.example>", **fields)
+        return raw_mail(f"{text} Issue {number}.", message_id=f"<d{number}@hulls.example>", **fields)
 
     await server.deliver(digest(1), "hello")
     await came(server, 1)
@@ -405,7 +405,7 @@ async def test_a_folder_of_one_kind_does_not_displace_what_an_earlier_folder_tau
 
     def digest(number: int, subject: str, text: str) -> bytes:
         fields = {"from": "Digest <digest@hulls.example>", "subject": subject}
-        return letter(
+        return raw_mail(
             f"{text} Issue {number}.", message_id=f"<{subject[:1]}{number}@hulls.example>", **fields
         )
 

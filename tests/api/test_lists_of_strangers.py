@@ -9,7 +9,7 @@ import pytest
 from postroom_mail.mime import address
 from postroom_mail.mime.address import Address
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 LONG, ENCODED = 20_000, "=?utf-8?"
@@ -35,7 +35,7 @@ async def test_answers_to_long_lists_are_written_in_threads(
     server: Server, read_in_the_loop: list[str]
 ) -> None:
     api, inbox_id = server.api, await server.new_inbox("bob")
-    await server.deliver(letter(**{"from": MANY, "reply_to": MANY, "to": MANY, "cc": MANY}), "bob")
+    await server.deliver(raw_mail(**{"from": MANY, "reply_to": MANY, "to": MANY, "cc": MANY}), "bob")
     async with asyncio.timeout(120):
         while not (found := (await api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]):
             await asyncio.sleep(0.02)
@@ -66,7 +66,7 @@ async def test_redirected_email_of_many_senders_is_handed_over_in_threads(
 ) -> None:
     """Its From is the stranger's, and decides whether it is mail of the inbox itself."""
     inbox_id, other_id = await server.new_inbox("bob"), await server.new_inbox("carol")
-    await server.deliver(letter(**{"from": MANY, "subject": "From many"}), "bob")
+    await server.deliver(raw_mail(**{"from": MANY, "subject": "From many"}), "bob")
     path = f"/v1/inboxes/{other_id}/messages"
     async with asyncio.timeout(120):
         while not (found := (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]):

@@ -23,7 +23,7 @@ from postroom.web.dashboard.live import OpenPage, admit, join
 from postroom.web.streams.hub import Hubs
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -47,7 +47,7 @@ async def hear(page: ClientConnection) -> dict[str, Any]:
 async def test_a_page_hears_of_new_mail_where_it_is_and_what_kind(server: Server) -> None:
     inbox = await server.new_inbox("bob")
     async with signed_in(server) as client, open_page(server, client) as page:
-        await server.deliver(letter(subject="New"), "bob")
+        await server.deliver(raw_mail(subject="New"), "bob")
         news = await hear(page)
         event = await server.next_event()
         assert news == {
@@ -79,9 +79,9 @@ async def test_a_long_query_of_a_page_or_a_stream_is_refused_unread(server: Serv
 
 async def test_a_page_that_comes_back_hears_what_it_missed(server: Server) -> None:
     await server.new_inbox("bob")
-    await server.deliver(letter(subject="Known"), "bob")
+    await server.deliver(raw_mail(subject="Known"), "bob")
     known = (await server.next_event())["event_id"]
-    await server.deliver(letter(subject="Missed", message_id="<2@x>"), "bob")
+    await server.deliver(raw_mail(subject="Missed", message_id="<2@x>"), "bob")
     missed = (await server.next_event(known))["event_id"]
     async with signed_in(server) as client, open_page(server, client, known) as page:
         assert (await hear(page))["last"] == missed
@@ -149,7 +149,7 @@ async def test_mail_between_the_admission_of_a_page_and_its_first_read_is_told(s
     session, known = await new_session(server)
 
     async def deliver() -> None:
-        await server.deliver(letter(subject="In between"), "bob")
+        await server.deliver(raw_mail(subject="In between"), "bob")
         await server.next_event()
 
     page = await hearing(server.resources, session, known, deliver)
@@ -163,7 +163,7 @@ async def test_a_first_read_that_fails_leaves_no_page_deaf(server: Server) -> No
     resources = replace(server.resources, db=failing)
 
     async def deliver() -> None:
-        await server.deliver(letter(subject="After the fault"), "bob")
+        await server.deliver(raw_mail(subject="After the fault"), "bob")
 
     page = await hearing(resources, session, known, deliver)
     assert json.loads(page.take_news())["counts"] == {"message.received": 1}

@@ -13,8 +13,8 @@ from postroom.clock import MINUTE
 from postroom.resources import Tx
 from postroom.upkeep.upkeep_loop import one_round
 from tests.conftest import Server
-from tests.letters import assert_is_message, html_letter, letter, letter_with_files
 from tests.plain_transport import http_client
+from tests.raw_mails import assert_is_message, html_mail, raw_mail, raw_mail_with_files
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -27,7 +27,7 @@ async def subjects(api: httpx2.AsyncClient, inbox_id: str, query: str = "") -> t
 async def receive_many(server: Server, count: int) -> None:
     for number in range(count):
         server.clock.turn(1)
-        await server.deliver(letter(subject=str(number)), "hello")
+        await server.deliver(raw_mail(subject=str(number)), "hello")
 
 
 async def stranger(server: Server) -> httpx2.AsyncClient:
@@ -47,7 +47,7 @@ async def test_the_messages_of_an_inbox_come_newest_first_in_pages_or_the_query_
     inbox_id = await server.new_inbox("hello")
     await server.new_inbox("other")
     await receive_many(server, 5)
-    await server.deliver(letter(subject="elsewhere"), "other")
+    await server.deliver(raw_mail(subject="elsewhere"), "other")
     for query, expected in (
         ("", ["4", "3", "2", "1", "0"]),
         ("?limit=2", ["4", "3"]),
@@ -70,7 +70,7 @@ async def test_a_page_has_fifty_messages_unless_asked_and_never_over_a_hundred(s
     def hand_over() -> None:
         with smtplib.SMTP("127.0.0.1", server.smtp_port) as smtp:
             for number in range(101):
-                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter(subject=f"{number}"))
+                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw_mail(subject=f"{number}"))
 
     await asyncio.to_thread(hand_over)
     assert len((await subjects(server.api, inbox_id))[0]) == 50
@@ -86,12 +86,12 @@ async def test_every_kind_of_message_has_exactly_the_fields_that_are_described_w
 ) -> None:
     inbox_id = await server.new_inbox("hello")
     mails = [
-        letter(),
+        raw_mail(),
         b"",
-        html_letter("<p>Hi</p>"),
-        letter_with_files(("a.csv", "text/csv", b"a,b"), ("b.bin", "application/octet-stream", b"\0")),
-        letter("A", mime_version="1.0", content_transfer_encoding="base64"),
-        letter("\u2028\u2029\x1f\x7f\ud7ff\U0001f4ee", subject="=?utf-8?B?8J+Trg==?=", cc="a@b.example"),
+        html_mail("<p>Hi</p>"),
+        raw_mail_with_files(("a.csv", "text/csv", b"a,b"), ("b.bin", "application/octet-stream", b"\0")),
+        raw_mail("A", mime_version="1.0", content_transfer_encoding="base64"),
+        raw_mail("\u2028\u2029\x1f\x7f\ud7ff\U0001f4ee", subject="=?utf-8?B?8J+Trg==?=", cc="a@b.example"),
     ]
     last = None
     for mail in mails:
@@ -112,7 +112,7 @@ async def test_the_mail_is_given_back_as_it_came_behind_our_trace_with_whole_lin
     server: Server,
 ) -> None:
     await server.new_inbox("hello")
-    mails = [letter("dots\r\n..\r\n.x"), letter("x" * 300_000), b"no header, just words\r\n"]
+    mails = [raw_mail("dots\r\n..\r\n.x"), raw_mail("x" * 300_000), b"no header, just words\r\n"]
     for mail in mails:
         await server.deliver(mail, "hello")
     events = (await server.api.get("/v1/events")).json()["data"]
@@ -132,7 +132,7 @@ async def test_the_mail_is_given_back_as_it_came_behind_our_trace_with_whole_lin
 async def test_messages_of_others_and_malformed_ids_are_not_found(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     other = await server.new_inbox("other")
-    await server.deliver(letter(), "hello")
+    await server.deliver(raw_mail(), "hello")
     message_id = (await server.next_event())["message"]["id"]
     scoped = (await server.api.post(f"/v1/inboxes/{other}/api-keys", json={"name": "k"})).json()["token"]
     paths = [
@@ -163,18 +163,18 @@ async def test_totals_follow_every_change(server: Server) -> None:
         return tuple(pages)
 
     assert await totals() == (0, 0, 0, 0)
-    await server.deliver(letter("1", message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail("1", message_id="<1@x>"), "hello")
     assert await totals() == (1, 1, 1, 0)
-    await server.deliver(letter("2", in_reply_to="<1@x>"), "hello")
+    await server.deliver(raw_mail("2", in_reply_to="<1@x>"), "hello")
     assert await totals() == (2, 1, 1, 0)
     thread_id = (await server.next_event())["thread_id"]
     await server.api.patch(f"/v1/threads/{thread_id}", json={"is_read": True})
     assert await totals() == (2, 1, 0, 1)
-    await server.deliver(letter("3"), "hello")
+    await server.deliver(raw_mail("3"), "hello")
     assert await totals() == (3, 2, 1, 1)
-    await server.deliver(letter("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
+    await server.deliver(raw_mail("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
     assert await totals() == (4, 2, 2, 0)
-    await server.deliver(letter("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
+    await server.deliver(raw_mail("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
     assert await totals() == (4, 2, 2, 0)
     server.clock.turn(2 * MINUTE)
     await one_round(server.resources)
@@ -185,11 +185,11 @@ async def test_totals_follow_every_change(server: Server) -> None:
 async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     kept = await server.new_inbox("kept")
-    large = letter_with_files(("a.csv", "text/csv", b"a,b\n" + b"c" * 240_000))
+    large = raw_mail_with_files(("a.csv", "text/csv", b"a,b\n" + b"c" * 240_000))
     await server.deliver(large, "hello")
     event = await server.next_event()
     message = (await server.api.get(f"/v1/messages/{event['message']['id']}")).json()
-    await server.deliver(letter(message_id="<k@x>"), "hello", "kept")
+    await server.deliver(raw_mail(message_id="<k@x>"), "hello", "kept")
     assert (await server.api.delete(f"/v1/inboxes/{inbox_id}")).status_code == 204
 
     paths = [
@@ -203,7 +203,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
     assert {path: (await server.api.get(path)).status_code for path in paths} == dict.fromkeys(paths, 404)
     async with http_client() as keyless:
         assert (await keyless.get(message["attachments"][0]["url"])).status_code == 404
-    assert await refusal(server, letter("again")) == 550
+    assert await refusal(server, raw_mail("again")) == 550
 
     await one_round(server.resources)
     assert await rows_left(server) == {
@@ -225,7 +225,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
 async def test_a_large_mail_of_two_inboxes_outlives_one_of_them(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.new_inbox("kept")
-    await server.deliver(letter("x" * 300_000), "hello", "kept")
+    await server.deliver(raw_mail("x" * 300_000), "hello", "kept")
     await server.api.delete(f"/v1/inboxes/{inbox_id}")
     await one_round(server.resources)
     events = (await server.api.get("/v1/events")).json()["data"]

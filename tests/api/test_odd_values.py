@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from postroom.web.routes import ROUTES
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -95,7 +95,7 @@ async def test_a_name_must_not_turn_the_direction_of_text(server: Server) -> Non
 
 async def test_a_filter_of_events_names_a_bounded_number_of_inboxes(server: Server) -> None:
     await server.new_inbox("hello")
-    await server.deliver(letter(), "hello")
+    await server.deliver(raw_mail(), "hello")
     many = ",".join(f"inb_{number:032}" for number in range(51))
     answer = await server.api.get("/v1/events", params={"inbox_ids": many})
     assert (answer.status_code, answer.json()["field"]) == (400, "inbox_ids")

@@ -6,7 +6,7 @@ import pytest
 
 from postroom.limits import PAGE_BYTES
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -69,7 +69,7 @@ async def test_a_page_of_large_events_is_cut_and_goes_on(server: Server) -> None
 
 async def test_a_page_of_small_messages_says_nothing_of_a_cut(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter(), "hello")
+    await server.deliver(raw_mail(), "hello")
     assert set((await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()) == {"data", "total"}
 
 

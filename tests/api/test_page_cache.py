@@ -8,7 +8,7 @@ from postroom.clock import SECOND
 from postroom.mailbox import threads
 from postroom.web.requests import page_cache
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -21,7 +21,7 @@ async def test_what_was_written_is_in_the_next_answer(server: Server) -> None:
         for path in (*PATHS, *PATHS):
             asked = path.format(inbox_id=inbox_id)
             assert (await server.api.get(asked)).json()["total"] == count, path
-        await server.deliver(letter(f"mail {count}", subject=f"mail {count}"), "hello")
+        await server.deliver(raw_mail(f"mail {count}", subject=f"mail {count}"), "hello")
 
 
 async def test_it_is_read_again_only_when_something_was_written_or_time_has_passed(
@@ -55,7 +55,7 @@ async def test_it_is_read_again_only_when_something_was_written_or_time_has_pass
 
 async def test_nobody_gets_the_page_of_another(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     inbox_id, other_id = await server.new_inbox("hello"), await server.new_inbox("other")
-    await server.deliver(letter(), "hello")
+    await server.deliver(raw_mail(), "hello")
     made = await server.api.post(f"/v1/inboxes/{other_id}/api-keys", json={"name": "narrow"})
     monkeypatch.setattr(server.resources.db, "version", lambda: 1)
     assert (await server.api.get("/v1/threads")).json()["total"] == 1

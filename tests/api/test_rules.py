@@ -8,7 +8,7 @@ from postroom.clock import SECOND
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.events.test_notifications import letters_to
-from tests.letters import letter, letter_with_files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 from tests.waiting import until
 
 pytestmark = pytest.mark.both_databases
@@ -59,10 +59,10 @@ async def test_a_rule_labels_marks_read_and_archives_and_the_message_says_so(ser
         {"type": "archive"},
         place=f"?inboxId={inbox_id}",
     )
-    await server.deliver(letter("plain", **{"from": "billing@example.com"}), "hello")
+    await server.deliver(raw_mail("plain", **{"from": "billing@example.com"}), "hello")
     assert "rules" not in await newest(server, inbox_id)
     await server.deliver(
-        letter_with_files(("a.txt", "text/plain", b"one"), sender="billing@example.com"), "hello"
+        raw_mail_with_files(("a.txt", "text/plain", b"one"), sender="billing@example.com"), "hello"
     )
     event = None
     while event is None or event["message"]["attachments"] == []:
@@ -84,17 +84,17 @@ async def test_rules_run_by_level_and_order_and_one_that_stops_ends_them(server:
     own = await make(server, "hello", {"type": "label", "label": "3"}, name="own", place=place)
     await make(server, "hello", {"type": "label", "label": "1"}, name="first")
     stops = await make(server, "plan", {"type": "label", "label": "2"}, name="stops", stop=True)
-    await server.deliver(letter("hello", subject="Plan"), "hello")
+    await server.deliver(raw_mail("hello", subject="Plan"), "hello")
     assert [rule["name"] for rule in (await newest(server, inbox_id))["rules"]] == ["first", "stops"]
-    await server.deliver(letter("hello", subject="Other"), "hello")
+    await server.deliver(raw_mail("hello", subject="Other"), "hello")
     assert [rule["name"] for rule in (await newest(server, inbox_id))["rules"]] == ["first", "own"]
     moved = await server.api.patch(f"/v1/rules/{stops['id']}", json={"position": 0})
     assert moved.json()["position"] == 0
-    await server.deliver(letter("hello", subject="Plan"), "hello")
+    await server.deliver(raw_mail("hello", subject="Plan"), "hello")
     assert [rule["name"] for rule in (await newest(server, inbox_id))["rules"]] == ["stops"]
     for change in ({"enabled": False}, {"enabled": True, "query": "nothing-like-it"}):
         assert (await server.api.patch(f"/v1/rules/{stops['id']}", json=change)).status_code == 200
-        await server.deliver(letter("hello", subject="Plan"), "hello")
+        await server.deliver(raw_mail("hello", subject="Plan"), "hello")
         assert [rule["name"] for rule in (await newest(server, inbox_id))["rules"]] == ["first", "own"]
     assert (await server.api.delete(f"/v1/rules/{own['id']}")).status_code == 204
     assert (await server.api.get(f"/v1/rules/{own['id']}")).status_code == 404
@@ -107,7 +107,7 @@ async def test_what_a_rule_hides_has_no_event_and_what_it_trashes_is_in_no_list(
     await make(server, "subject:quiet", {"type": "silent"})
     await make(server, "subject:waste", {"type": "trash"})
     for subject in ("quiet", "waste", "loud"):
-        await server.deliver(letter("x", subject=subject), "hello")
+        await server.deliver(raw_mail("x", subject=subject), "hello")
     listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()
     assert [each["subject"] for each in listed["data"]] == ["loud", "quiet"]
     assert await events(server) == ["message.received"]
@@ -156,7 +156,7 @@ async def test_a_rule_means_what_a_search_means(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for query in QUERIES:
         await make(server, query, {"type": "judge"}, name=query)
-    raw = letter("A striped zebra.", subject="Plan", x_team="deep blue", list_id="News <news.example>")
+    raw = raw_mail("A striped zebra.", subject="Plan", x_team="deep blue", list_id="News <news.example>")
     await server.deliver(raw, "hello")
     await server.next_event()
     message = await newest(server, inbox_id)
@@ -257,7 +257,7 @@ async def test_a_rule_forwards_answers_copies_and_posts_once_with_the_rights_of_
         {"type": "judge"},
         place=f"?inboxId={inbox_id}",
     )
-    await server.deliver(letter("One chair", subject="Order", message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail("One chair", subject="Order", message_id="<1@x>"), "hello")
     message = await newest_inbound(server, inbox_id)
     steps = await trail(server, message["id"])
     assert [(each["type"], each["outcome"]) for each in steps] == [
@@ -289,7 +289,7 @@ async def test_a_rule_forwards_answers_copies_and_posts_once_with_the_rights_of_
         message["fromAddr"],
     )
     # the second email of a day gets no second answer
-    await server.deliver(letter("Another chair", subject="Order", message_id="<2@x>"), "hello")
+    await server.deliver(raw_mail("Another chair", subject="Order", message_id="<2@x>"), "hello")
     second = await newest_inbound(server, inbox_id)
     assert (await trail(server, second["id"]))[2]["outcome"] == "skipped"
 
@@ -314,7 +314,7 @@ async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server)
             {"from": "no-reply@example.com"},
         )
     ):
-        await server.deliver(letter("hello", message_id=f"<{number}@x>", **head), "hello")
+        await server.deliver(raw_mail("hello", message_id=f"<{number}@x>", **head), "hello")
         message = await newest_inbound(server, inbox_id)
         steps = await trail(server, message["id"])
         assert [each["outcome"] for each in steps] == ["skipped", "done", "skipped", "done"], head
@@ -326,7 +326,7 @@ async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server)
     # what comes back from where it was forwarded to switches the rule off, and stays
     told = {"kind": "email", "target": "ann@example.org", "on": ["rule_disabled"]}
     await server.api.put("/v1/notifications", json={"targets": [told]})
-    await server.deliver(letter("hello", x_loop="hello@postroom.localhost"), "hello")
+    await server.deliver(raw_mail("hello", x_loop="hello@postroom.localhost"), "hello")
     message = await newest_inbound(server, inbox_id)
     steps = await trail(server, message["id"])
     assert steps[3]["outcome"] == "failed"
@@ -357,13 +357,13 @@ async def test_a_rule_sends_nothing_that_policy_or_approval_would_stop(server: S
     inbox_id = await server.new_inbox("hello")
     rule = await make(server, "hello", {"type": "forward", "to": "boss@example.org"})
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
-    await server.deliver(letter("hello", message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail("hello", message_id="<1@x>"), "hello")
     step = (await trail(server, (await newest_inbound(server, inbox_id))["id"]))[0]
     sent = (await server.api.get(f"/v1/messages/{step['messageId']}")).json()
     assert (sent["status"], sent["hold"]["state"]) == ("pending", "held")
     blocked = {"type": "block", "value": "example.org", "direction": "outbound"}
     assert (await server.api.post("/v1/policy/rules", json=blocked)).status_code == 201
-    await server.deliver(letter("hello", message_id="<2@x>"), "hello")
+    await server.deliver(raw_mail("hello", message_id="<2@x>"), "hello")
     message = await newest_inbound(server, inbox_id)
     assert (await trail(server, message["id"]))[0]["outcome"] == "failed"
     after = (await server.api.get(f"/v1/rules/{rule['id']}")).json()
@@ -378,7 +378,7 @@ async def test_a_rule_of_a_revoked_key_sends_nothing(server: Server) -> None:
         body = {"name": "x", "query": "hello", "actions": [{"type": "forward", "to": "boss@example.org"}]}
         rule = (await client.post("/v1/rules", json=body)).json()
     assert (await server.api.delete(f"/v1/api-keys/{key['id']}")).status_code == 204
-    await server.deliver(letter("hello"), "hello")
+    await server.deliver(raw_mail("hello"), "hello")
     step = (await trail(server, (await newest_inbound(server, inbox_id))["id"]))[0]
     assert (step["outcome"], "messageId" in step) == ("failed", False)
     assert not (await server.api.get(f"/v1/rules/{rule['id']}")).json()["enabled"]
@@ -387,8 +387,8 @@ async def test_a_rule_of_a_revoked_key_sends_nothing(server: Server) -> None:
 async def test_the_trial_says_what_a_rule_would_do_and_does_nothing(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for number in range(25):
-        await server.deliver(letter(f"word{number % 2}", message_id=f"<{number}@x>"), "hello")
-    await server.deliver(letter("word1", message_id="<a@x>", auto_submitted="auto-replied"), "hello")
+        await server.deliver(raw_mail(f"word{number % 2}", message_id=f"<{number}@x>"), "hello")
+    await server.deliver(raw_mail("word1", message_id="<a@x>", auto_submitted="auto-replied"), "hello")
     body = {
         "query": "word1",
         "inboxId": inbox_id,
@@ -469,7 +469,7 @@ async def test_rules_of_other_clients_come_in_switched_off_and_what_does_not_fit
 async def test_a_rule_moves_to_junk_and_no_program_hears_of_it_as_received(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await make(server, "subject:lottery", {"type": "junk"})
-    await server.deliver(letter("x", subject="Lottery"), "hello")
+    await server.deliver(raw_mail("x", subject="Lottery"), "hello")
 
     async def is_moved() -> bool:
         return "message.junk" in await events(server)
@@ -484,7 +484,7 @@ async def test_a_rule_moves_to_junk_and_no_program_hears_of_it_as_received(serve
 
 async def test_the_page_of_rules_shows_matches_before_it_saves(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter("hello", subject="<b>Plan</b>"), "hello")
+    await server.deliver(raw_mail("hello", subject="<b>Plan</b>"), "hello")
     path = "/app/settings/rules"
     form = {"inboxId": inbox_id, "name": "Plans", "query": "plan", "action": "label", "value": "plans"}
     async with signed_in(server) as page:

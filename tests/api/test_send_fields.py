@@ -13,7 +13,7 @@ from postroom_mail.mime.parse import parse_mail
 from tests.api.test_send import raw_of, send, status_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import assert_is_message
+from tests.raw_mails import assert_is_message
 
 pytestmark = pytest.mark.sqlite_alone
 

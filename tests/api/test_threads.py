@@ -6,7 +6,7 @@ import pytest
 
 from postroom.operations.threads import ChangedThread
 from tests.conftest import Server
-from tests.letters import assert_is_exactly, assert_is_message, letter
+from tests.raw_mails import assert_is_exactly, assert_is_message, raw_mail
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -22,7 +22,7 @@ async def receive(server: Server, name: str = "hello", **fields: str) -> str:
     """The thread that a new mail comes into."""
     server.clock.turn(1)
     text = f"mail of {server.clock.now()}"
-    await server.deliver(letter(text, **fields), name)
+    await server.deliver(raw_mail(text, **fields), name)
     inboxes = (await server.api.get("/v1/inboxes")).json()["data"]
     inbox_id = next(inbox["id"] for inbox in inboxes if inbox["address"].startswith(f"{name}@"))
     newest = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?limit=1")).json()["data"][0]
@@ -99,7 +99,7 @@ async def test_a_forged_id_never_crosses_inboxes(server: Server) -> None:
     hello, other = await server.new_inbox("hello"), await server.new_inbox("other")
     await receive(server, "hello", message_id="<secret@x>")
     await receive(server, "other", in_reply_to="<secret@x>", references="<secret@x>")
-    await server.deliver(letter("both", in_reply_to="<secret@x>"), "hello", "other")
+    await server.deliver(raw_mail("both", in_reply_to="<secret@x>"), "hello", "other")
     assert [thread["messageCount"] for thread in await threads_of(server, hello)] == [2]
     assert [thread["messageCount"] for thread in await threads_of(server, other)] == [1, 1]
 

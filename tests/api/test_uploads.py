@@ -18,9 +18,9 @@ from tests.api.test_forwarded_risk import received
 from tests.api.test_messages import stranger
 from tests.api.test_send import send
 from tests.conftest import Server
-from tests.letters import letter_with_files
 from tests.outward.test_holds import add_key
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail_with_files
 
 LARGE = b"0123456789abcdef" * 20_000
 CSV = ("table.csv", "text/csv", b"name,number\nanna,1\n")
@@ -171,7 +171,7 @@ async def test_an_upload_ends_with_its_time_its_key_and_its_room(server: Server)
 async def test_no_key_attaches_what_it_may_not_read(server: Server) -> None:
     """Uploads of other inboxes and files of other accounts are answered like unknown ones."""
     inbox_id, other_id = await server.new_inbox("hello"), await server.new_inbox("other")
-    await server.deliver(letter_with_files(CSV), "hello")
+    await server.deliver(raw_mail_with_files(CSV), "hello")
     message_id = (await server.next_event())["message"]["id"]
     foreign = await uploaded(server, other_id, b"x")
     unknown = [{"uploadId": foreign}, {"uploadId": foreign[:-1] + "0"}, {"uploadId": "x"}]
@@ -233,7 +233,7 @@ async def test_each_file_has_one_form_and_a_clean_name(server: Server) -> None:
 async def test_a_file_of_what_is_not_clean_waits_for_approval_also_in_a_draft(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["risk"]}})
-    await server.deliver(letter_with_files(CSV), "hello")
+    await server.deliver(raw_mail_with_files(CSV), "hello")
     clean = (await server.next_event())["message"]["id"]
 
     def taint(tx: Tx) -> str:
@@ -266,7 +266,7 @@ async def test_a_file_of_what_is_not_clean_waits_for_approval_also_in_a_draft(se
 
 async def test_a_download_link_gives_the_file_once_for_fifteen_minutes(server: Server) -> None:
     await server.new_inbox("hello")
-    await server.deliver(letter_with_files(CSV), "hello")
+    await server.deliver(raw_mail_with_files(CSV), "hello")
     message_id = (await server.next_event())["message"]["id"]
     path = f"/v1/attachments/{message_id}/table.csv/link"
     made = await server.api.post(path)

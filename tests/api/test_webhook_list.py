@@ -15,7 +15,7 @@ from tests.api.test_dashboard import signed_in
 from tests.api.test_keys import second_account
 from tests.api.test_pods import told
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -47,7 +47,7 @@ async def test_each_webhook_gets_what_it_wants_signed_with_its_own_secret(server
         assert first["id"].startswith("whk_")
         assert first["headers"] == {"X-Tenant": "***"}
         for name in ("one", "two", "other"):
-            await server.deliver(letter(subject=name), name)
+            await server.deliver(raw_mail(subject=name), name)
         await all_of_it.wait_for(3)
         await some.wait_for(2)
         await account.wait_for(2)
@@ -188,7 +188,7 @@ async def test_a_webhook_with_a_search_gets_only_what_matches(server: Server) ->
         path = f"/v1/webhooks/{made['id']}"
         assert made["expiresAt"] == to_iso(server.clock.now() + 3600 * 1000)
         for sender, text in (("ann", "Pay"), ("billing", "A draft"), ("billing", "Pay")):
-            await server.deliver(letter(text, **{"from": f"{sender}@shop.example"}), "one")
+            await server.deliver(raw_mail(text, **{"from": f"{sender}@shop.example"}), "one")
 
         async def all_done() -> bool:
             page = (await server.api.get("/v1/webhook/deliveries", params={"state": "delivered"})).json()
@@ -207,7 +207,7 @@ async def test_a_webhook_with_a_search_gets_only_what_matches(server: Server) ->
         changed = await server.api.patch(path, json={"secret": secret, "ttlSeconds": None, "query": "draft"})
         assert (changed.json()["expiresAt"], changed.json()["query"]) == (None, "draft")
         assert secret not in changed.text
-        await server.deliver(letter("Another draft"), "one")
+        await server.deliver(raw_mail("Another draft"), "one")
         await endpoint.wait_for(2)
         headers, body = endpoint.requests[1]
         assert headers["x-signature"] == sign(secret, int(headers["x-timestamp"]), body)
@@ -215,7 +215,7 @@ async def test_a_webhook_with_a_search_gets_only_what_matches(server: Server) ->
             assert "matching draft" in (await page.get("/app/webhooks")).text
         ending = await add(server, endpoint.url, ttlSeconds=1)
         server.clock.turn(2000)
-        await server.deliver(letter("A last draft"), "one")
+        await server.deliver(raw_mail("A last draft"), "one")
         await endpoint.wait_for(3)
 
         async def is_gone() -> bool:

@@ -14,7 +14,7 @@ from tests.browser.conftest import Open, box_of, keep_notices, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -146,7 +146,7 @@ def test_with_shift_all_rows_between_two_are_ticked(running: House, open_page: O
     inbox_id = running.new_inbox("ticking")
     for number in range(5):
         running.clock.turn(1000)
-        running.deliver(letter(subject=f"Row {number}"), "ticking")
+        running.deliver(raw_mail(subject=f"Row {number}"), "ticking")
     page = open_page(f"/app/mail?inboxId={inbox_id}")
     boxes = page.locator("[data-row] input[type=checkbox]")
     boxes.nth(1).check()
@@ -171,12 +171,12 @@ def test_a_picture_that_the_mail_carries_is_shown_and_a_trick_is_underlined(
 
 def test_the_log_of_events_holds_still_while_somebody_reads_it(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("still")
-    running.deliver(letter(subject="Before"), "still")
+    running.deliver(raw_mail(subject="Before"), "still")
     page = open_page(f"/app/events?inboxId={inbox_id}")  # of other inboxes, mails of tests before still leave
     page.wait_for_selector("body[data-live]")
     expect(page.locator("[data-row]")).to_have_count(1)
     page.keyboard.press("p")
-    running.deliver(letter(subject="While still"), "still")
+    running.deliver(raw_mail(subject="While still"), "still")
     expect(page.get_by_role("button", name=re.compile("new$"))).to_be_visible()
     assert page.locator("[data-row]").count() == 1
     page.keyboard.press("p")

@@ -11,7 +11,7 @@ from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.browser.test_daily_work import pass_delay, read_to_end, state_of
 from tests.browser.test_honest_pages import wait_for
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -100,7 +100,7 @@ def test_a_warning_asks_for_a_second_click_and_comes_first_in_the_list(
     inbox_id = holding(running, "warned")
     harmless = send(running, inbox_id, "Older and harmless")
     running.clock.turn(1000)
-    running.deliver(letter(message_id="<first@ledger.example>", to="warned@postroom.localhost"), "warned")
+    running.deliver(raw_mail(message_id="<first@ledger.example>", to="warned@postroom.localhost"), "warned")
     wait_for(lambda: verdicts(running, inbox_id) == ["clean"])
     [thread] = [each for each in threads_of(running, inbox_id) if each["subject"] == "Hi"]
     thread_id = thread["id"]

@@ -12,7 +12,7 @@ from tests.browser.conftest import Open
 from tests.browser.house import House, house
 from tests.browser.made_up_dashboard import ask, trick
 from tests.conftest import settings
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
@@ -104,7 +104,7 @@ def test_a_bounce_is_called_one_and_its_reason_stands_on_the_first_tab(
 def test_nothing_is_green_that_did_not_happen(running: House, open_page: Open, support: str) -> None:
     ask(running, "POST", "/v1/domains", {"domain": "mail.harbour.example"})
     ask(running, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks"})
-    running.deliver(letter(subject="For the webhook"), "support")
+    running.deliver(raw_mail(subject="For the webhook"), "support")
     wait_for(lambda: has_answers(running))
     page = open_page("/app/start")
     for title in ("Set up a webhook", "Add your domain"):
@@ -133,7 +133,7 @@ def has_answers(running: House) -> bool:
 def test_an_event_says_who_wrote_what_to_which_inbox_and_when(
     running: House, open_page: Open, support: str
 ) -> None:
-    running.deliver(letter(subject="Minutes of Monday"), "support")
+    running.deliver(raw_mail(subject="Minutes of Monday"), "support")
     page = open_page("/app/events")
     row = page.locator("[data-row]", has_text="Minutes of Monday").first
     expect(row).to_contain_text("Alice <alice@example.com>")

@@ -13,8 +13,8 @@ from tests.browser.conftest import PATIENCE, Open, box_of, keep_notices, press_w
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
-from tests.letters import html_letter, letter
 from tests.ports import free_port
+from tests.raw_mails import html_mail, raw_mail
 
 pytestmark = pytest.mark.needs("chromium")
 COUNT_NEWS = (
@@ -41,7 +41,7 @@ def inbox_of_three(running: House, name: str) -> str:
     inbox_id = running.new_inbox(name)
     for number in range(3):
         running.clock.turn(1000)
-        running.deliver(letter(f"Text {number}", subject=f"Letter {number}"), name)
+        running.deliver(raw_mail(f"Text {number}", subject=f"Letter {number}"), name)
     return inbox_id
 
 
@@ -75,7 +75,7 @@ def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, 
     page = open_page(f"/app/mail?inboxId={inbox_id}")
     expect(page.get_by_role("heading", name="No mail yet")).to_be_visible()
     wait_until_live(page)
-    running.deliver(letter("Here I am", subject="Right now"), "live")
+    running.deliver(raw_mail("Here I am", subject="Right now"), "live")
     expect(page.get_by_role("link", name=re.compile("Right now"))).to_be_visible()
     expect(page.locator("#rail [aria-current] .count")).to_be_visible()
 
@@ -99,12 +99,12 @@ def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House,
 
 def test_new_rows_are_announced_while_somebody_reads_the_list(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("reading")
-    running.deliver(letter(subject="Old"), "reading")
+    running.deliver(raw_mail(subject="Old"), "reading")
     page = open_page(f"/app/mail?inboxId={inbox_id}")
     wait_until_live(page)
     page.keyboard.press("j")
     for number in range(2):
-        running.deliver(letter(subject=f"New {number}"), "reading")
+        running.deliver(raw_mail(subject=f"New {number}"), "reading")
     button = page.get_by_role("button", name="2 new")
     expect(button).to_be_visible()
     expect(page.locator("[data-row]")).to_have_count(1)
@@ -168,7 +168,7 @@ def test_news_that_come_while_a_thread_is_fetched_are_fetched_as_well(
     running: House, open_page: Open
 ) -> None:
     inbox_id = running.new_inbox("twice")
-    running.deliver(letter("First", subject="Twice", message_id="<first@there.example>"), "twice")
+    running.deliver(raw_mail("First", subject="Twice", message_id="<first@there.example>"), "twice")
     [thread] = running.api.get(f"/v1/inboxes/{inbox_id}/threads").json()["data"]
     page = open_page(f"/app/mail/{thread['id']}", own=True)
     wait_until_live(page)
@@ -182,7 +182,7 @@ def test_news_that_come_while_a_thread_is_fetched_are_fetched_as_well(
     page.route(f"**/app/mail/{thread['id']}", hold_the_first)
     page.evaluate(COUNT_NEWS)
     for number, text in enumerate(("Second", "Third"), 1):
-        running.deliver(letter(text, subject="Re: Twice", in_reply_to="<first@there.example>"), "twice")
+        running.deliver(raw_mail(text, subject="Re: Twice", in_reply_to="<first@there.example>"), "twice")
         page.evaluate(UNTIL_NEWS, number)
         wait_for_events(page, held, "the page never asked for its messages")
     route, response = held[0]
@@ -231,7 +231,7 @@ def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:
 def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_page: Open) -> None:
     running.new_inbox("friend")
     running.new_inbox("answering")
-    raw = letter("Are you there?", subject="Question", **{"from": "Friend <friend@postroom.localhost>"})
+    raw = raw_mail("Are you there?", subject="Question", **{"from": "Friend <friend@postroom.localhost>"})
     running.deliver(raw, "answering", sender="friend@postroom.localhost")
     page = open_page("/app/mail", own=True)
     keep_notices(page)
@@ -289,7 +289,7 @@ def test_an_open_page_survives_a_restart_and_shows_what_came_meanwhile(
             wait_until_live(page)
         expect(page.locator("#live")).to_contain_text("Not live since")
         with house(tmp_path, config=settings(tmp_path, HTTP=where)) as second:
-            second.deliver(letter(subject="After the restart"), "hello")
+            second.deliver(raw_mail(subject="After the restart"), "hello")
             expect(page.get_by_role("link", name=re.compile("After the restart"))).to_be_visible()
             expect(page.locator("#live")).to_be_empty()
 
@@ -305,14 +305,14 @@ def test_more_tabs_than_a_browser_has_connections_are_all_live(running: House, o
     assert len(tabs) == 7
     for tab in tabs:
         wait_until_live(tab)
-    running.deliver(letter(subject="For all"), "tabs")
+    running.deliver(raw_mail(subject="For all"), "tabs")
     for tab in tabs:
         expect(tab.get_by_role("link", name=re.compile("For all"))).to_have_count(1)
 
 
 def test_without_script_everything_is_read_and_every_form_works(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("plain")
-    running.deliver(letter("Plain words", subject="Without script"), "plain")
+    running.deliver(raw_mail("Plain words", subject="Without script"), "plain")
     page = open_page("/app/sign-in", signed_in=False, java_script_enabled=False)
     sign_in(page, running)
     page.goto(f"{running.base_url}/app/mail?inboxId={inbox_id}")
@@ -332,7 +332,7 @@ def test_without_script_everything_is_read_and_every_form_works(running: House, 
 def test_at_360_pixels_nothing_is_wider_than_the_screen(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("narrow")
     running.api.post("/v1/pods", json={"name": "y" * 100})
-    running.deliver(letter("word " * 300 + "x" * 500, subject="Long " * 40 + "x" * 100), "narrow")
+    running.deliver(raw_mail("word " * 300 + "x" * 500, subject="Long " * 40 + "x" * 100), "narrow")
     page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
     paths = ["/app/mail", path_of(page), "/app/start", "/app/sessions", "/app/events", "/app/settings/people"]
     page.get_by_role("link", name=re.compile("Long")).click()
@@ -369,7 +369,7 @@ NEWSLETTER = """<body bgcolor="#102030"><table {wide} bgcolor="#102030"><tr>
 def test_a_newsletter_keeps_its_ground_and_fits_a_phone(running: House, open_page: Open, wide: str) -> None:
     name = f"newsletter{len(wide)}"
     inbox_id = running.new_inbox(name)
-    running.deliver(html_letter(NEWSLETTER.replace("{wide}", wide), subject="Offers"), name)
+    running.deliver(html_mail(NEWSLETTER.replace("{wide}", wide), subject="Offers"), name)
     page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
     page.get_by_role("link", name=re.compile("Offers")).click()
     page.get_by_role("link", name="HTML", exact=True).click()
@@ -386,7 +386,7 @@ def test_what_is_ticked_far_below_is_tinted_and_has_its_actions_in_sight(
 ) -> None:
     inbox_id = running.new_inbox("ticked")
     for number in range(12):
-        running.deliver(letter("Text", subject=f"Letter {number}", message_id=f"<{number}@x>"), "ticked")
+        running.deliver(raw_mail("Text", subject=f"Letter {number}", message_id=f"<{number}@x>"), "ticked")
     page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 1280, "height": 300})
     rows = page.locator("ul.threads > li")
     ground = "each => getComputedStyle(each).backgroundColor"

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PATIENCE, Open, box_of, press_when_loaded, wait_until_live
 from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
-from tests.letters import html_letter, letter
+from tests.raw_mails import html_mail, raw_mail
 
 pytestmark = pytest.mark.needs("chromium")
 PHONE = {"width": 390, "height": 844}
@@ -28,12 +28,12 @@ def reading(running: House) -> str:
             reply = {"in_reply_to": f"<{subject[0]}0@x>"} if number else {}
             filler = "And so on. " * 20 if count == LONG else ""
             text = f"{subject}, number {number}.\n\n{filler}{subject} ends with {number}."
-            make = html_letter if number == count - 1 else letter
+            make = html_mail if number == count - 1 else raw_mail
             raw = make(text, subject=subject, message_id=f"<{subject[0]}{number}@x>", **reply)
             running.deliver(raw, "reader")
     for number in range(25):
         running.clock.turn(1000)
-        running.deliver(letter(subject=f"Row {number}", message_id=f"<r{number}@x>"), "reader")
+        running.deliver(raw_mail(subject=f"Row {number}", message_id=f"<r{number}@x>"), "reader")
     return inbox_id
 
 
@@ -170,10 +170,10 @@ def test_a_row_names_everyone_in_the_thread_and_new_rows_are_announced_where_one
 ) -> None:
     inbox_id = running.new_inbox("people")
     priya = {"from": "Priya Raman <priya@blueharbour.example>", "to": "people@postroom.localhost"}
-    running.deliver(letter(subject="Paging", message_id="<p0@x>", **priya), "people")
+    running.deliver(raw_mail(subject="Paging", message_id="<p0@x>", **priya), "people")
     [thread] = running.api.get(f"/v1/inboxes/{inbox_id}/threads").json()["data"]
     for number in range(20):
-        running.deliver(letter(subject=f"Row {number}", message_id=f"<q{number}@x>"), "people")
+        running.deliver(raw_mail(subject=f"Row {number}", message_id=f"<q{number}@x>"), "people")
     running.clock.turn(1000)
     answer = {"to": "priya@blueharbour.example", "threadId": thread["id"], "body": "By label, yes."}
     sent = running.api.post(
@@ -185,7 +185,7 @@ def test_a_row_names_everyone_in_the_thread_and_new_rows_are_announced_where_one
     wait_until_live(page)
     page.mouse.wheel(0, 300)
     page.wait_for_function("scrollY > 200")
-    running.deliver(letter(subject="New one", message_id="<new@x>"), "people")
+    running.deliver(raw_mail(subject="New one", message_id="<new@x>"), "people")
     news = page.get_by_role("button", name="1 new")
     expect(news).to_be_in_viewport()
     news.click()

@@ -10,7 +10,7 @@ from tests.browser.conftest import Open, press_when_loaded
 from tests.browser.house import House, house
 from tests.browser.test_honest_pages import wait_for
 from tests.conftest import settings
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -39,7 +39,7 @@ def shared(running: House) -> str:
     inbox_id = running.new_inbox("team")
     for number, subject in enumerate(("Refund", "Quote", "Hello")):
         running.clock.turn(1000)
-        running.deliver(letter(subject=subject, message_id=f"<team{number}@x>"), "team")
+        running.deliver(raw_mail(subject=subject, message_id=f"<team{number}@x>"), "team")
     wait_for(lambda: len(threads_of(running, inbox_id)) == 3)
     return inbox_id
 
@@ -114,7 +114,7 @@ def test_a_note_stands_between_the_messages_and_is_marked_as_internal(
     expect(note.last.locator("strong", has_text="Wait")).to_be_visible()
     expect(note.last.locator(".item")).to_have_text("legal")
     running.clock.turn(1000)
-    answer = letter(subject="Re: Hello", message_id="<team9@x>", in_reply_to="<team2@x>")
+    answer = raw_mail(subject="Re: Hello", message_id="<team9@x>", in_reply_to="<team2@x>")
     running.deliver(answer, "team")
     expect(page.locator("#messages > article")).to_have_count(4)
     places = page.locator("#messages > article").evaluate_all("all => all.map(each => each.className)")
@@ -154,7 +154,7 @@ def test_a_contact_shows_what_came_and_left_and_stops_email_in_both_directions(
     running: House, open_page: Open, shared: str
 ) -> None:
     zoe = {"from": "Zoe Lind <zoe@shop.example>", "subject": "Parcel"}
-    running.deliver(letter("Your verification code is 482913.", message_id="<zoe0@x>", **zoe), "team")
+    running.deliver(raw_mail("Your verification code is 482913.", message_id="<zoe0@x>", **zoe), "team")
     wait_for(lambda: "Parcel" in threads_of(running, shared))
     page = open_page("/app/contacts")
     page.get_by_role("searchbox").fill("zoe")

@@ -29,8 +29,8 @@ import postroom_client
 import postroom_mail
 from postroom_client import Client
 from tests.client.live import API_KEY, LiveServer
-from tests.letters import letter
 from tests.ports import free_port
+from tests.raw_mails import raw_mail
 from tools import release
 
 ROOT = Path(__file__).parents[2]
@@ -155,7 +155,7 @@ def exchange_mail(base_url: str, smtp_port: int, token: str) -> None:
         inbox, other = client.create_inbox("light"), client.create_inbox("other")
         with smtplib.SMTP("127.0.0.1", smtp_port) as smtp:
             smtp.sendmail(
-                other.address, [inbox.address], letter("Your code is 482913.", **{"from": other.address})
+                other.address, [inbox.address], raw_mail("Your code is 482913.", **{"from": other.address})
             )
         received = ["message.received"]
         [arrived] = client.list_events(event_types=received, inbox_ids=[inbox.id], wait=60).data

@@ -16,9 +16,9 @@ import pytest
 from postroom_client.results import Inbox
 from tests import generators
 from tests.client.live import API_KEY, LiveServer, plain_environment
-from tests.letters import letter
 from tests.plain_transport import trusting
 from tests.ports import free_port
+from tests.raw_mails import raw_mail
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -157,7 +157,7 @@ def test_the_program_of_a_package_answers_mail_and_runs_again(
             before = client.list_messages(inbox.id, direction="outbound").total
             while client.list_messages(inbox.id, direction="outbound").total == before:
                 # It hears only of what comes once it listens.
-                live.deliver(letter("Are you there?"), inbox.address)
+                live.deliver(raw_mail("Are you there?"), inbox.address)
                 last = client.list_events(inbox_ids=[inbox.id], order="desc", limit=1).next
                 client.list_events(after=last, inbox_ids=[inbox.id], wait=1)
 

@@ -19,9 +19,9 @@ from postroom_client.tools import MailTools, work_off
 from postroom_client.webhook_signature import sign
 from tests.client.live import API_KEY, LiveServer
 from tests.client.test_examples import running
-from tests.letters import letter
 from tests.plain_transport import trusting
 from tests.ports import free_port
+from tests.raw_mails import raw_mail
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def day(live: LiveServer) -> Day:
 def new_desk(live: LiveServer, client: Client, name: str) -> Desk:
     inbox = client.create_inbox(f"hard-{name}")
     key = client.create_api_key(inbox.id, "agent").token or ""
-    live.deliver(letter(subject="Before"), inbox.address)
+    live.deliver(raw_mail(subject="Before"), inbox.address)
     [event] = client.list_events(inbox_ids=[inbox.id], wait=60).data
     client.mark_thread(event.thread_id, is_read=True)
     rule = {"approval": {"when": ["links"]}}
@@ -78,14 +78,14 @@ def new_desk(live: LiveServer, client: Client, name: str) -> Desk:
 
 
 def fill(day: Day, client: Client) -> None:
-    day.deliver(letter("one", subject="First"))
+    day.deliver(raw_mail("one", subject="First"))
     client.add_suppression("gone@example.com")
-    day.deliver(letter("one two", subject="Suppressed", **{"from": "Gone <gone@example.com>"}))
-    day.deliver(letter("away", subject="Machine", auto_submitted="auto-replied"))
-    day.deliver(letter("see https://example.com/held", subject="See https://example.com/held"))
+    day.deliver(raw_mail("one two", subject="Suppressed", **{"from": "Gone <gone@example.com>"}))
+    day.deliver(raw_mail("away", subject="Machine", auto_submitted="auto-replied"))
+    day.deliver(raw_mail("see https://example.com/held", subject="See https://example.com/held"))
     day.deliver(*long_thread())
     for agent, desk in day.desks.items():
-        own = letter("myself", subject="Loop", **{"from": desk.inbox.address})
+        own = raw_mail("myself", subject="Loop", **{"from": desk.inbox.address})
         day.live.deliver(own, desk.inbox.address, desk.inbox.address)
         for name in (f"bounce+{agent}", "injection"):
             client.send(
@@ -94,16 +94,16 @@ def fill(day: Day, client: Client) -> None:
     for desk in day.desks.values():
         wait_for(client, desk, "message.bounced", 1)
         wait_for(client, desk, "message.received", LONG + 6)
-    day.deliver(letter("one", subject="Last"))
+    day.deliver(raw_mail("one", subject="Last"))
     for desk in day.desks.values():
         wait_for(client, desk, "message.received", LONG + 7)
 
 
 def long_thread() -> Iterator[bytes]:
-    yield letter("old words", subject="Long", message_id="<long-0@example.com>")
+    yield raw_mail("old words", subject="Long", message_id="<long-0@example.com>")
     for number in range(1, LONG):
         words = "these are the newest words" if number == LONG - 1 else "old words"
-        yield letter(
+        yield raw_mail(
             words,
             subject="Re: Long",
             message_id=f"<long-{number}@example.com>",
@@ -192,7 +192,7 @@ def test_the_stream_agent_works_through_it(day: Day, tmp_path: Path) -> None:
 
 
 def assert_hears_the_next(day: Day, name: str, next_line: Callable[[], str]) -> None:
-    day.live.deliver(letter("one", subject="After"), day.desks[name].inbox.address)
+    day.live.deliver(raw_mail("one", subject="After"), day.desks[name].inbox.address)
     read_until(iter(next_line, ""), ": 'After'")
 
 
@@ -226,7 +226,7 @@ def test_the_tools_for_frameworks_work_through_it(day: Day) -> None:
 def test_a_run_that_raises_sets_its_thread_aside(day: Day) -> None:
     with day.live.client() as owner:
         desk = new_desk(day.live, owner, "breaking")
-    day.live.deliver(letter("one", subject="Breaks"), desk.inbox.address)
+    day.live.deliver(raw_mail("one", subject="Breaks"), desk.inbox.address)
     with Client(desk.key, day.live.base_url) as client:
         client.wait(desk.inbox.id, unread=True, timeout=120)
 

@@ -17,7 +17,7 @@ from tests.api.endpoint import Endpoint
 from tests.client.test_mcp_tasks import ask
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -92,7 +92,9 @@ async def test_mail_that_matches_is_posted_signed_and_nothing_else(server: Serve
         assert headers["x-mcp-subscription-id"] == made["id"]
         assert headers["webhook-id"].startswith("msg_verification_")
         for sender in ("ann@shop.example", "billing@shop.example"):
-            await server.deliver(letter("Pay 5", **{"from": sender, "subject": sender}), "bob", sender=sender)
+            await server.deliver(
+                raw_mail("Pay 5", **{"from": sender, "subject": sender}), "bob", sender=sender
+            )
         await until(lambda: receiver.occurrences)
         await until(lambda: both_delivered(server))
         [told] = receiver.occurrences
@@ -177,7 +179,7 @@ async def test_a_subscription_ends_with_its_key(server: Server) -> None:
         async with server.client(made["token"]) as agent:
             assert "result" in await ask(agent, "events/subscribe", subscription(receiver), {})
         assert (await server.api.delete(f"/v1/api-keys/{made['id']}")).status_code == 204
-        await server.deliver(letter("Hello"), "bob")
+        await server.deliver(raw_mail("Hello"), "bob")
 
         async def is_gone() -> bool:
             return bool((await server.api.get("/v1/webhooks")).json()["total"] == 0)

@@ -19,8 +19,8 @@ from postroom_client.results import Inbox
 from postroom_client.webhook_signature import sign
 from tests import generators
 from tests.client.live import API_KEY, LiveServer, Ports, running_server
-from tests.letters import letter
 from tests.programs import path_of
+from tests.raw_mails import raw_mail
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "typescript"
@@ -212,7 +212,7 @@ def started(live: LiveServer, name: str) -> tuple[Inbox, str]:
     """An inbox, and the event of its first mail."""
     with live.client() as client:
         inbox = client.create_inbox(name)
-        live.deliver(letter(subject="Before"), inbox.address)
+        live.deliver(raw_mail(subject="Before"), inbox.address)
         found = client.list_events(wait=60, inbox_ids=[inbox.id], event_types=["message.received"])
         return inbox, found.data[0].event_id
 
@@ -227,10 +227,10 @@ def test_the_stream_goes_on_behind_the_last_event_when_the_server_was_away(tmp_p
         with running_server(tmp_path, ports) as live:
             inbox, before = started(live, "streamed")
             node = life.enter_context(running(live, tmp_path, STREAM, AFTER=before))
-            live.deliver(letter(subject="First"), inbox.address)
+            live.deliver(raw_mail(subject="First"), inbox.address)
             assert heard(node) == "First"
         with running_server(tmp_path, ports) as live:
-            live.deliver(letter(subject="Second"), inbox.address)  # most likely before it is back
+            live.deliver(raw_mail(subject="Second"), inbox.address)  # most likely before it is back
             assert heard(node) == "Second"
 
 
@@ -250,7 +250,7 @@ def test_without_a_websocket_of_its_own_node_takes_the_one_of_ws(live: LiveServe
     place = tmp_path / "older.mts"
     place.write_text(HEAD.replace(str(PACKAGE), str(tmp_path)) + older)
     with running_script(live, place, AFTER=before) as node:
-        live.deliver(letter(subject="Heard"), inbox.address)
+        live.deliver(raw_mail(subject="Heard"), inbox.address)
         assert heard(node) == "Heard"
 
 
@@ -265,7 +265,7 @@ say(await events.next().catch((error) => error.code));
         key = client.create_key("stream")
         assert key.token is not None
         with running(live, tmp_path, script, key=key.token, AFTER=before) as node:
-            live.deliver(letter(subject="Heard"), inbox.address)
+            live.deliver(raw_mail(subject="Heard"), inbox.address)
             assert heard(node) == "Heard"
             client.delete_key(key.id)
             assert heard(node) == "unauthorized"
@@ -303,7 +303,7 @@ def test_the_program_of_the_first_page_answers_what_is_unread(
         program = program.replace(written, here)
     script = tmp_path / "program.mts"
     script.write_text(program)
-    live.deliver(letter("Are you there? Your code is 482913."), inbox.address)
+    live.deliver(raw_mail("Are you there? Your code is 482913."), inbox.address)
     live.arrived(inbox)
     for answered in (1, 0):  # the second time nothing is unread
         done = subprocess.run(

@@ -32,7 +32,7 @@ from postroom.upkeep import orphans
 from postroom.upkeep.verification.audit_files import AuditLog
 from tests.conftest import settings
 from tests.end_to_end.process import TOKEN, Running, serving_process
-from tests.letters import letter_with_files
+from tests.raw_mails import raw_mail_with_files
 from tests.simulation.evidence_world import tables_with
 from tests.waiting import wait_until
 
@@ -77,7 +77,7 @@ def furnish(running: Running, client: httpx2.Client) -> None:
 def hand_in(running: Running, sender: str, text: str, names: list[str]) -> None:
     with smtplib.SMTP("127.0.0.1", running.smtp_port, timeout=PATIENCE_SECONDS) as smtp:
         for number in range(MAILS):
-            raw = letter_with_files(
+            raw = raw_mail_with_files(
                 ("a.csv", "text/csv", f"{text},{number}".encode()),
                 text=f"{text} {number}\r\n{LONG}" if sender == ANN else text,
                 subject=f"{text} {number}",

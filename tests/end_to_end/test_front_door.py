@@ -18,8 +18,8 @@ from postroom.smtp.tls import own_files
 from tests import programs
 from tests.conftest import Server, api_client, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.ports import free_port
+from tests.raw_mails import raw_mail
 
 PATIENCE_SECONDS = 120
 # The proxy connects from 127.0.0.1, and clients of the tests from here, as strangers do.
@@ -59,7 +59,7 @@ def mail_dialogue(port: int, name: str, source: str, announced: bytes = b"") -> 
         b"MAIL FROM:<ann@client.example>\r\n",
         f"RCPT TO:<{name}@postroom.localhost>\r\n".encode(),
         b"DATA\r\n",
-        letter(subject="through the door") + b"\r\n.\r\n",
+        raw_mail(subject="through the door") + b"\r\n.\r\n",
         b"QUIT\r\n",
     ]
     with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, (source, 0)) as connection:

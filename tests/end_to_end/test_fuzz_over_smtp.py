@@ -16,9 +16,9 @@ from postroom.accounts.scope import Scope
 from postroom.events.event_log import EventChoice, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
-from tests.letters import assert_is_message, assert_is_payload
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import mutated
+from tests.raw_mails import assert_is_message, assert_is_payload
 from tests.waiting import until
 
 MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_SMTP_MAILS", "24"))

@@ -24,7 +24,7 @@ from postroom.storage.opening import open_database
 from tests.conftest import settings
 from tests.doubles import START
 from tests.end_to_end.process import TOKEN, Running, command_of, serving_process, workers_of
-from tests.letters import letter, letter_with_files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 from tests.waiting import until
 
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "1"))
@@ -72,11 +72,13 @@ class Post:
 def compose(number: int, subject: str) -> bytes:
     """Every tenth waits for the text of a file, is too large for a row, or has no Message-ID."""
     if number % 10 == 5:
-        return letter(subject=subject)
+        return raw_mail(subject=subject)
     if number % 10 == 3:
-        return letter_with_files(("a.csv", "text/csv", b"a,b"), subject=subject, message_id=f"<{subject}@x>")
+        return raw_mail_with_files(
+            ("a.csv", "text/csv", b"a,b"), subject=subject, message_id=f"<{subject}@x>"
+        )
     text = "x" * 300_000 if number % 10 == 7 else "Hello"
-    return letter(text, subject=subject, message_id=f"<{subject}@x>")
+    return raw_mail(text, subject=subject, message_id=f"<{subject}@x>")
 
 
 def send_until_killed(port: int, post: Post) -> None:
@@ -217,7 +219,7 @@ def hand_over_without_listening(port: int, subject: str) -> None:
     smtp.mail("a@example.com")
     smtp.rcpt("hello@postroom.localhost")
     smtp.docmd("DATA")
-    smtp.send(letter(subject=subject, message_id="<one@x>") + b".\r\n")
+    smtp.send(raw_mail(subject=subject, message_id="<one@x>") + b".\r\n")
     assert smtp.sock is not None
     smtp.sock.close()
 
@@ -236,7 +238,7 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
         with serving_process(folder, database_url, workers=0) as server:
             smtp = smtplib.SMTP("127.0.0.1", server.smtp_port, timeout=PATIENCE_SECONDS)
             smtp.sendmail(
-                "a@example.com", ["hello@postroom.localhost"], letter(subject=subject, message_id="<one@x>")
+                "a@example.com", ["hello@postroom.localhost"], raw_mail(subject=subject, message_id="<one@x>")
             )
             smtp.quit()
             post.accepted.add(subject)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from tests.end_to_end.process import TOKEN, Running, serving_process
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
 MAILS_OF_A_LIFE = 30
@@ -29,7 +29,7 @@ def api(running: Running) -> httpx2.Client:
 def hand_over(running: Running, first: int, count: int) -> None:
     with smtplib.SMTP("127.0.0.1", running.smtp_port, timeout=PATIENCE_SECONDS) as smtp:
         for number in range(first, first + count):
-            raw = letter("weekly numbers", subject=f"mail {number}")
+            raw = raw_mail("weekly numbers", subject=f"mail {number}")
             smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw)
 
 

@@ -26,7 +26,7 @@ from tests.api.endpoint import running_endpoint
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import TOKEN, Running, log_path, serving_process
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 PATIENCE_SECONDS = 120
@@ -79,8 +79,8 @@ async def test_large_mail_flows_while_no_name_is_resolved(
         await server.new_inbox("hello")
         signed = "v=1; a=rsa-sha256; d=there.example; s=x; h=from; bh=AAAA; b=AAAA"
         for number in range(24):
-            await server.deliver(letter(str(number), dkim_signature=signed), "hello")
-        large = letter("A line of text, again and again.\r\n" * 5_000, subject="Large")
+            await server.deliver(raw_mail(str(number), dkim_signature=signed), "hello")
+        large = raw_mail("A line of text, again and again.\r\n" * 5_000, subject="Large")
         await server.deliver(large, "hello")
         event = await server.next_event()
         assert event["message"]["subject"] == "Large"
@@ -131,7 +131,7 @@ def until_taken(running: Running, raw: bytes) -> None:
 def test_a_disk_that_is_full_refuses_for_a_while_and_takes_mail_when_there_is_room(
     tmp_path: Path, database_url: str
 ) -> None:
-    large = letter("A line of text, again and again.\r\n" * 20_000)
+    large = raw_mail("A line of text, again and again.\r\n" * 20_000)
     with serving_process(tmp_path / "data", database_url) as running:
         new_inbox(running)
         pid, (soft, hard) = running.process.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -156,15 +156,15 @@ def test_a_postgres_that_is_gone_is_a_clear_answer_and_is_used_again_when_it_is_
         psycopg.connect(admin, autocommit=True) as connection,
     ):
         new_inbox(running)
-        assert hand_over(running, letter()) == 250
+        assert hand_over(running, raw_mail()) == 250
         connection.execute(f"alter database {found[1]} allow_connections false")
         connection.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [found[1]]
         )
-        assert 400 <= hand_over(running, letter()) < 500
+        assert 400 <= hand_over(running, raw_mail()) < 500
         assert (ask(running, "/health"), ask(running, "/ready")) == (200, 503)
         connection.execute(f"alter database {found[1]} allow_connections true")
-        until_taken(running, letter())
+        until_taken(running, raw_mail())
 
 
 async def test_a_sqlite_that_another_holds_costs_no_mail_no_250_and_no_answer_of_health(
@@ -176,7 +176,7 @@ async def test_a_sqlite_that_another_holds_costs_no_mail_no_250_and_no_answer_of
         other = sqlite3.connect(tmp_path / "data" / "postroom.db", isolation_level=None)
         other.execute("begin immediate")
         mails = [
-            senders.submit(hand_over, running, letter(message_id=f"<{number}@x>"))
+            senders.submit(hand_over, running, raw_mail(message_id=f"<{number}@x>"))
             for number in range(3 * FEW)
         ]
         await until(lambda: sum(mail.done() for mail in mails) >= FEW)

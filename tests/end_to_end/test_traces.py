@@ -20,7 +20,7 @@ from tests.client.live import API_KEY, LiveServer, running_server
 from tests.client.test_mcp_tasks import ask
 from tests.conftest import api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.samples import samples
 from tests.waiting import until
 
@@ -112,7 +112,7 @@ async def test_one_trace_goes_from_a_request_to_the_250(tmp_path: Path) -> None:
 
             async with AsyncClient(API_KEY, live.base_url) as listener:
                 stream = listener.stream(event_types=["message.received"], last_event_id=await newest(api))
-                await asyncio.to_thread(live.deliver, letter("Hello"), "bob@postroom.localhost")
+                await asyncio.to_thread(live.deliver, raw_mail("Hello"), "bob@postroom.localhost")
                 streamed = await anext(stream)
                 await stream.aclose()
             await hook.wait_for(1)

@@ -14,7 +14,7 @@ from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_dashboard import browser
 from tests.browser.made_up_dashboard import TRICK
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 EVERYTHING = ["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
@@ -151,7 +151,7 @@ def count_briefings(tx: Any) -> int:
 
 async def test_a_target_is_briefed_once_a_day_at_its_hour_of_its_time_zone(server: Server) -> None:
     inbox_id = await held_inbox(server)
-    await server.deliver(letter("A secret text", subject="A secret subject"), "careful")
+    await server.deliver(raw_mail("A secret text", subject="A secret subject"), "careful")
     await hold(server, inbox_id, "Offer")
     resources = server.resources
     async with running_endpoint() as slack:
@@ -251,7 +251,7 @@ async def test_a_target_that_wants_it_gets_the_whole_email_as_text_and_a_link_th
             headers={"Idempotency-Key": "whole"},
         )
         message_id = answer.json()["id"]
-        await server.deliver(letter(TRICK, subject="New bank details"), "careful")
+        await server.deliver(raw_mail(TRICK, subject="New bank details"), "careful")
         for kind, endpoint in targets.items():
             await until_told(server, endpoint, 2)
             bodies = [body for _, body in endpoint.requests]

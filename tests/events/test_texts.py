@@ -16,7 +16,7 @@ from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter, letter_with_files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 
 WORDS = "A word that stands nowhere else: xylophone."
 
@@ -31,9 +31,9 @@ async def served(server: Server) -> bytes:
 
 
 def every_text() -> Iterator[bytes]:
-    yield letter(WORDS)
-    yield letter_with_files(("a.csv", "text/csv", b"a,xylophone\r\n1,2\r\n"), ("b.bin", "a/b", b""))
-    yield letter("Yes.\r\n\r\nOn 3 Nov 2025, Ann wrote:\r\n> old\r\n\r\nNo.\r\n\r\n> older\r\n")
+    yield raw_mail(WORDS)
+    yield raw_mail_with_files(("a.csv", "text/csv", b"a,xylophone\r\n1,2\r\n"), ("b.bin", "a/b", b""))
+    yield raw_mail("Yes.\r\n\r\nOn 3 Nov 2025, Ann wrote:\r\n> old\r\n\r\nNo.\r\n\r\n> older\r\n")
 
 
 async def test_stream_webhook_log_and_replay_give_the_same_bytes_whatever_becomes_of_the_message(

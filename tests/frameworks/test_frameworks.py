@@ -22,7 +22,7 @@ from tests.agentmail.test_mail import mail
 from tests.client.conftest import live  # noqa: F401 (a fixture)
 from tests.client.live import API_KEY, LiveServer, plain_environment
 from tests.frameworks import environment
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "frameworks"
@@ -97,8 +97,8 @@ def prepare(live: LiveServer, client: Client, name: str) -> Inbox:  # noqa: F811
     """An inbox with a mail that can be answered, and one whose sender must not be written to."""
     inbox = client.create_inbox(name.replace("_", "-"))
     client.add_suppression("gone@example.com")
-    live.deliver(letter("What now?", subject="Lamp"), inbox.address)
-    live.deliver(letter("Hello?", subject="Gone", **{"from": "gone@example.com"}), inbox.address)
+    live.deliver(raw_mail("What now?", subject="Lamp"), inbox.address)
+    live.deliver(raw_mail("Hello?", subject="Gone", **{"from": "gone@example.com"}), inbox.address)
     live.arrived(inbox, 2)
     return inbox
 

@@ -33,7 +33,7 @@ from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, ok
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 OWN = "agent@postroom.localhost"
@@ -79,7 +79,7 @@ def trusting() -> ssl.SSLContext:
 
 async def test_tls_from_the_first_byte_to_read_and_to_send(server: Server, tmp_path: Path) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter("Over TLS"), "agent")
+    await server.deliver(raw_mail("Over TLS"), "agent")
     certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
 
     def read(port: int) -> bytes:
@@ -96,7 +96,7 @@ async def test_tls_from_the_first_byte_to_read_and_to_send(server: Server, tmp_p
     def send(port: int) -> None:
         with smtplib.SMTP_SSL("127.0.0.1", port, context=trusting(), timeout=120) as smtp:
             smtp.login(OWN, server.token)
-            smtp.sendmail(OWN, ["bob@example.com"], letter("Sent", **{"from": OWN}))
+            smtp.sendmail(OWN, ["bob@example.com"], raw_mail("Sent", **{"from": OWN}))
 
     async with doors(server, certificate, is_tls=True) as (imap, submission):
         first = await aside(lambda: read(imap.port))
@@ -195,7 +195,7 @@ async def test_a_mail_that_is_being_sent_gets_its_answer_before_a_stop(
         turns = submission._shared.large_mails
         for _ in range(DEFAULTS.max_large_mails):
             await turns.acquire()
-        writer.write(letter(text, **{"from": OWN}) + b"\r\n.\r\n")
+        writer.write(raw_mail(text, **{"from": OWN}) + b"\r\n.\r\n")
         await until(lambda: not (only(submission).may_end or not submission._shared.tasks))
         stopping = asyncio.create_task(submission.stop())
         await asyncio.sleep(0.05)

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 OWN = "agent@postroom.localhost"
 
@@ -65,7 +65,7 @@ async def test_a_draft_of_the_interface_is_a_mail_and_changes_with_it(server: Se
 @pytest.mark.sqlite_alone
 async def test_a_program_writes_and_deletes_drafts(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter("Question", subject="Asked", message_id="<q@x>"), "agent")
+    await server.deliver(raw_mail("Question", subject="Asked", message_id="<q@x>"), "agent")
     (asked,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     raw = (
         f"From: {OWN}\r\nTo: Bob <bob@example.com>, half@\r\nBcc: carol@example.com\r\nSubject: Re: Asked\r\n"
@@ -96,11 +96,11 @@ async def test_a_program_writes_and_deletes_drafts(server: Server) -> None:
     def write_another_and_delete_it() -> None:
         ok(client.noop())
         assert ok(client.search(None, "ALL")) == [b""]
-        ok(client.append("Drafts", None, None, letter("Again", subject="Again")))
+        ok(client.append("Drafts", None, None, raw_mail("Again", subject="Again")))
         assert client.copy("1", "INBOX")[0] == "NO"
         ok(client.store("1", "+FLAGS", "\\Deleted"))
         assert ok(client.expunge())[-1] == b"1"
-        ok(client.append("Drafts", None, None, letter("Third", subject="Third")))
+        ok(client.append("Drafts", None, None, raw_mail("Third", subject="Third")))
         assert client._simple_command("MOVE", "1", "Trash")[0] == "OK"
         client.logout()
 
@@ -116,7 +116,7 @@ async def test_who_may_only_read_writes_no_draft(server: Server) -> None:
 
     def write() -> None:
         client: imaplib.IMAP4 = log_in(server, "agent", token)
-        word, data = client.append("Drafts", None, None, letter("No"))
+        word, data = client.append("Drafts", None, None, raw_mail("No"))
         assert word == "NO"
         assert b"[NOPERM]" in data[0]
         client.logout()

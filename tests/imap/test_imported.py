@@ -18,7 +18,7 @@ from tests.api.test_people import invite, links_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok
-from tests.letters import assert_is_message, letter
+from tests.raw_mails import assert_is_message, raw_mail
 
 CEO = "ceo@bank.example"
 
@@ -54,9 +54,9 @@ async def send(server: Server, inbox_id: str, **body: Any) -> dict[str, Any]:
 
 async def test_an_appended_mail_makes_its_sender_neither_known_nor_a_part_of_a_thread(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter(message_id="<question@example.com>"), "agent")
+    await server.deliver(raw_mail(message_id="<question@example.com>"), "agent")
     await server.next_event()
-    forged = letter(
+    forged = raw_mail(
         "Pay.",
         **{"from": f"The boss <{CEO}>"},
         message_id="<forged@bank.example>",
@@ -68,7 +68,7 @@ async def test_an_appended_mail_makes_its_sender_neither_known_nor_a_part_of_a_t
     assert "imported" not in received
     assert message["threadId"] != received["threadId"]
     assert_is_message(json.dumps(message).encode())
-    await append(server, letter("And.", message_id="<2@bank.example>", in_reply_to="<forged@bank.example>"))
+    await append(server, raw_mail("And.", message_id="<2@bank.example>", in_reply_to="<forged@bank.example>"))
     (further, *_) = await listed(server, inbox_id)
     assert further["threadId"] == message["threadId"], "imported mail is threaded among itself"
 
@@ -91,12 +91,12 @@ async def test_an_appended_mail_with_the_message_id_of_another_takes_no_answer_f
     server: Server,
 ) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter(message_id="<question@example.com>"), "agent")
+    await server.deliver(raw_mail(message_id="<question@example.com>"), "agent")
     event = await server.next_event()
     (received,) = await listed(server, inbox_id)
-    double = letter("Mine", message_id="<question@example.com>")
+    double = raw_mail("Mine", message_id="<question@example.com>")
     await append(server, double, date='"01-Feb-2020 10:00:00 +0000"')
-    await server.deliver(letter("More", in_reply_to="<question@example.com>"), "agent")
+    await server.deliver(raw_mail("More", in_reply_to="<question@example.com>"), "agent")
     await server.next_event(after=event["event_id"])
     (answer, *_) = await listed(server, inbox_id)
     assert answer["threadId"] == received["threadId"]
@@ -105,10 +105,10 @@ async def test_an_appended_mail_with_the_message_id_of_another_takes_no_answer_f
 @pytest.mark.sqlite_alone
 async def test_an_answer_to_an_imported_mail_joins_it_and_no_import_joins_afterwards(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await append(server, letter("Old", **{"from": f"<{CEO}>"}, message_id="<old@bank.example>"))
-    await server.deliver(letter("New", **{"from": CEO}, in_reply_to="<old@bank.example>"), "agent")
+    await append(server, raw_mail("Old", **{"from": f"<{CEO}>"}, message_id="<old@bank.example>"))
+    await server.deliver(raw_mail("New", **{"from": CEO}, in_reply_to="<old@bank.example>"), "agent")
     await server.next_event()
-    await append(server, letter("Late", in_reply_to="<old@bank.example>"))
+    await append(server, raw_mail("Late", in_reply_to="<old@bank.example>"))
     late, new, old = sorted(await listed(server, inbox_id), key=lambda each: each["bodyText"])
     assert new["threadId"] == old["threadId"] != late["threadId"]
     assert new["newParticipant"], "nobody takes part in a thread by imported mail"
@@ -117,7 +117,7 @@ async def test_an_answer_to_an_imported_mail_joins_it_and_no_import_joins_afterw
 @pytest.mark.sqlite_alone
 async def test_bytes_that_were_received_here_are_no_import(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter(message_id="<1@example.com>"), "agent")
+    await server.deliver(raw_mail(message_id="<1@example.com>"), "agent")
     await server.next_event()
     (received,) = await listed(server, inbox_id)
     raw = (await server.api.get(f"/v1/messages/{received['id']}/raw")).content
@@ -138,7 +138,7 @@ async def test_what_an_imported_mail_says_is_judged_like_what_its_sender_writes(
     own = {"from": "agent@postroom.localhost"}
     for number, (folder, fields) in enumerate((("INBOX", {}), ("Sent", own))):
         text = "See https://evil.example/now"
-        await append(server, letter(text, **fields, message_id=f"<{number}@bank.example>"), folder)
+        await append(server, raw_mail(text, **fields, message_id=f"<{number}@bank.example>"), folder)
         (message, *_) = await listed(server, inbox_id)
         assert message["imported"] is True
         held = await send(server, inbox_id, to="alice@example.com", threadId=message["threadId"])
@@ -156,7 +156,7 @@ async def test_what_an_imported_mail_says_is_judged_like_what_its_sender_writes(
 @pytest.mark.sqlite_alone
 async def test_people_and_programs_see_what_was_imported(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await append(server, letter("Pay.", **{"from": f"The boss <{CEO}>"}, message_id="<1@bank.example>"))
+    await append(server, raw_mail("Pay.", **{"from": f"The boss <{CEO}>"}, message_id="<1@bank.example>"))
     (message,) = await listed(server, inbox_id)
     await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
     await send(server, inbox_id, to=CEO, threadId=message["threadId"])
@@ -202,7 +202,7 @@ async def test_a_link_to_a_person_that_is_forwarded_in_a_draft_no_longer_works(s
     await server.new_inbox("agent")
     await invite(server, "ann@corp.example")
     (token,) = await links_of(server, "invitation")
-    forwarded = letter(f"> {server.base_url}/app/sign-in?invitation={token}", to="carol@corp.example")
+    forwarded = raw_mail(f"> {server.base_url}/app/sign-in?invitation={token}", to="carol@corp.example")
     await append(server, forwarded, "Drafts")
     async with browser(server) as page:
         opened = await page.post("/app/sign-in", data={"invitation": token})

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIt
 async def three_mails(server: Server) -> str:
     inbox_id = await server.new_inbox("agent")
     for number in range(3):
-        await server.deliver(letter(f"Text {number}", subject=f"Subject {number}"), "agent")
+        await server.deliver(raw_mail(f"Text {number}", subject=f"Subject {number}"), "agent")
     return inbox_id
 
 
@@ -224,17 +224,19 @@ async def test_a_program_that_moves_to_trash_by_numbers_moves_those_alone(server
 
 async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    sent = letter("Mine", subject="Filed", **{"from": "agent@postroom.localhost"})
+    sent = raw_mail("Mine", subject="Filed", **{"from": "agent@postroom.localhost"})
 
     def file() -> None:
         client = log_in(server, "agent")
         client.select("INBOX")
-        assert client.append("Old", None, None, letter("x"))[0] == "NO"
+        assert client.append("Old", None, None, raw_mail("x"))[0] == "NO"
         client.create("Old")
         date = '"01-Feb-2020 10:00:00 +0000"'
-        answer = ok(client.append("Old", "(\\Seen \\Flagged $Work)", date, letter("Old one", subject="Old")))
+        answer = ok(
+            client.append("Old", "(\\Seen \\Flagged $Work)", date, raw_mail("Old one", subject="Old"))
+        )
         assert b"APPENDUID" in answer[0]
-        ok(client.append("INBOX", None, None, letter("New one", subject="New")))
+        ok(client.append("INBOX", None, None, raw_mail("New one", subject="New")))
         ok(client.append("Sent", "(\\Seen)", None, sent))
         assert ok(client.select("Old")) == [b"1"]
         told = ok(client.fetch("1", "(FLAGS INTERNALDATE)"))[0]
@@ -251,7 +253,7 @@ async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:
     assert found["Old"]["isRead"]
     assert found["Old"]["labels"] == ["Old"]
     assert not found["New"]["isRead"]
-    await server.deliver(letter("Received", subject="Received"), "agent")
+    await server.deliver(raw_mail("Received", subject="Received"), "agent")
     event = await server.next_event()
     assert event["message"]["subject"] == "Received", "no event tells of what was put there"
 
@@ -262,7 +264,7 @@ async def test_a_large_mail_is_filed_as_it_is_and_half_a_one_leaves_nothing(
 ) -> None:
     inbox_id = await server.new_inbox("agent")
     text = b"".join(b"%058d\r\n" % number for number in range(20_000))
-    raw = letter("", subject="Large").rstrip(b"\r\n") + b"\r\n\r\n" + text
+    raw = raw_mail("", subject="Large").rstrip(b"\r\n") + b"\r\n\r\n" + text
 
     def give_up() -> None:
         client = log_in(server, "agent")
@@ -299,7 +301,7 @@ async def test_who_waits_hears_of_a_mail_and_of_a_flag(server: Server) -> None:
     await until(b"b OK")
     writer.write(b"c IDLE\r\n")
     await until(b"+ idling")
-    await server.deliver(letter("Another", subject="Another"), "agent")
+    await server.deliver(raw_mail("Another", subject="Another"), "agent")
     assert await until(b"EXISTS") == b"* 4 EXISTS\r\n"
     thread = (await threads_of(server, inbox_id))[-1]
     await server.api.patch(f"/v1/threads/{thread['id']}", json={"is_read": True})
@@ -320,7 +322,7 @@ async def test_nothing_of_an_inbox_reaches_a_program_of_another(server: Server) 
             words = (name.encode(), server.token.encode())
             writer.write(b"a LOGIN %s@postroom.localhost %s\r\nb SELECT INBOX\r\nc IDLE\r\n" % words)
             await reader.readuntil(b"+ idling\r\n")
-        await server.deliver(letter("For two", subject="For two"), "two")
+        await server.deliver(raw_mail("For two", subject="For two"), "two")
         await programs["two"][0].readuntil(b"* 1 EXISTS\r\n")
         heard = {}
         for name, (reader, writer) in programs.items():

@@ -16,7 +16,7 @@ from postroom_mail.files.extraction import Extraction
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 EACH = 12
 
@@ -59,7 +59,7 @@ def write(node: Node, first: int) -> list[tuple[int, bytes]]:
     ok(client.select("INBOX"))
     given = []
     for number in range(first, first + EACH):
-        said = ok(client.append("INBOX", "(\\Flagged)", None, letter("x", subject=f"N {number}")))[0]
+        said = ok(client.append("INBOX", "(\\Flagged)", None, raw_mail("x", subject=f"N {number}")))[0]
         uid = int(said.split(b"]")[0].split()[-1])
         given.append((uid, f"N {number}".encode()))
         ok(client.uid("STORE", str(uid), "+FLAGS", "(\\Seen)"))
@@ -108,7 +108,7 @@ async def test_who_waits_at_one_node_hears_of_the_other(nodes: tuple[Node, Node]
 
     def append() -> None:
         client = log_in(one, "agent")
-        ok(client.append("INBOX", None, None, letter("There")))
+        ok(client.append("INBOX", None, None, raw_mail("There")))
         client.logout()
 
     await aside(append)

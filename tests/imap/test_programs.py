@@ -18,8 +18,8 @@ import pytest
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import HasImap, aside, log_in, ok
-from tests.letters import letter
 from tests.programs import path_of
+from tests.raw_mails import raw_mail
 from tests.stored import SERVICE
 
 OWN = "agent@postroom.localhost"
@@ -77,7 +77,7 @@ def append_all(server: HasImap, raws: list[bytes], name: str = "agent") -> None:
 def mails(first: int, count: int) -> list[bytes]:
     """Of several kinds: plain, with eight bits, with long lines and with files."""
     return [
-        letter(
+        raw_mail(
             f"Text of {number}\r\n" + ("\u00e4\u00f6\u00fc " * (number % 7)) + "x" * (number % 5 * 900),
             subject=f"Mail {number}",
             message_id=f"<{number}@sync.example>",
@@ -287,7 +287,7 @@ set quit = yes
 
 async def fetchmail_takes_what_is_unread(server: Server, home: Path) -> None:
     await server.new_inbox("fetchmail")
-    await server.deliver(letter("By fetchmail", subject="Fetched"), "fetchmail")
+    await server.deliver(raw_mail("By fetchmail", subject="Fetched"), "fetchmail")
     rc = write_private(
         home / "fetchmailrc",
         f"poll 127.0.0.1 service {server.imap_port} protocol imap auth password\n"
@@ -351,17 +351,17 @@ password {server.token}
 from msmtp@{SERVICE}
 """,
     )
-    raw = letter("By msmtp", subject="Sent", **{"from": f"msmtp@{SERVICE}", "to": "bob@example.com"})
+    raw = raw_mail("By msmtp", subject="Sent", **{"from": f"msmtp@{SERVICE}", "to": "bob@example.com"})
     await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=raw.replace(b"\r\n", b"\n"))
     assert await sent_text(server, inbox_id) == "By msmtp"
-    foreign = letter("No", **{"from": "boss@example.com"}).replace(b"\r\n", b"\n")
+    foreign = raw_mail("No", **{"from": "boss@example.com"}).replace(b"\r\n", b"\n")
     with pytest.raises(AssertionError, match="forbidden: From must be"):
         await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=foreign)
 
 
 async def curl_lists_and_fetches(server: Server, home: Path) -> None:
     await server.new_inbox("curl")
-    await server.deliver(letter("By curl", subject="Fetched"), "curl")
+    await server.deliver(raw_mail("By curl", subject="Fetched"), "curl")
     url = f"imap://127.0.0.1:{server.imap_port}"
     who = ("--silent", "--show-error", "--user", f"curl@{SERVICE}:{server.token}")
     assert b"Trash" in await run(home, "curl", *who, f"{url}/")

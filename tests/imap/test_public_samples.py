@@ -19,7 +19,7 @@ from postroom_mail.mime import imap_sections, imap_values
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def opened(server: Server, *mails: bytes) -> Lines:
 async def append_one(server: Server) -> None:
     def work() -> None:
         client = log_in(server, "agent")
-        ok(client.append("INBOX", None, None, letter("One more")))
+        ok(client.append("INBOX", None, None, raw_mail("One more")))
         client.logout()
 
     await aside(work)
@@ -83,9 +83,9 @@ async def opened_again(server: Server) -> Lines:
 async def test_addresses_are_found_in_every_field_and_form(server: Server) -> None:
     client = await opened(
         server,
-        letter(**{"from": "user-from@domain.org"}, bcc="RealBcc <user-bcc@domain.org>"),
-        letter(**{"from": "user-from1@domain.org, user-from2@domain.org"}, cc="user-cc@domain.org"),
-        letter(to="groupname: groupuser1@domain.org;, groupname2:;"),
+        raw_mail(**{"from": "user-from@domain.org"}, bcc="RealBcc <user-bcc@domain.org>"),
+        raw_mail(**{"from": "user-from1@domain.org, user-from2@domain.org"}, cc="user-cc@domain.org"),
+        raw_mail(to="groupname: groupuser1@domain.org;, groupname2:;"),
     )
     await client.ask("SELECT INBOX")
     for sought, numbers in (
@@ -106,7 +106,7 @@ async def test_addresses_are_found_in_every_field_and_form(server: Server) -> No
 @pytest.mark.sqlite_alone
 async def test_a_day_of_sending_is_the_one_that_is_written(server: Server) -> None:
     dates = ("24 Mar 2007 23:00:00 +0200", "25 Mar 2007 00:00:00 +0200", "25 Mar 2007 23:00:00 -0800")
-    client = await opened(server, *(letter(date=date) for date in dates))
+    client = await opened(server, *(raw_mail(date=date) for date in dates))
     await client.ask("SELECT INBOX")
     assert await client.ask("SEARCH SENTON 25-mar-2007") == ["* SEARCH 2 3"]
     assert await client.ask("SEARCH SENTBEFORE 25-mar-2007") == ["* SEARCH 1"]
@@ -117,7 +117,7 @@ async def test_a_day_of_sending_is_the_one_that_is_written(server: Server) -> No
 
 @pytest.mark.sqlite_alone
 async def test_an_extended_answer_names_its_command_and_the_first_modseq_the_highest(server: Server) -> None:
-    client = await opened(server, letter(), letter(), letter())
+    client = await opened(server, raw_mail(), raw_mail(), raw_mail())
     (highest,) = [line for line in await client.ask("SELECT INBOX") if "HIGHESTMODSEQ" in line]
     assert (await client.ask("FETCH 1 MODSEQ"))[0] == highest
     assert not any("HIGHESTMODSEQ" in line for line in await client.ask("FETCH 1 MODSEQ"))
@@ -136,7 +136,7 @@ async def test_an_extended_answer_names_its_command_and_the_first_modseq_the_hig
 
 @pytest.mark.sqlite_alone
 async def test_keywords_are_named_before_a_message_has_them(server: Server) -> None:
-    client = await opened(server, letter(), letter())
+    client = await opened(server, raw_mail(), raw_mail())
     assert not any("$Work" in line for line in await client.ask("SELECT INBOX"))
     named, told = await client.ask("STORE 1 +FLAGS ($Work)")
     assert named.startswith("* FLAGS (")
@@ -186,7 +186,7 @@ def test_ranges_that_meet_are_one() -> None:
 
 @pytest.mark.sqlite_alone
 async def test_a_search_puts_its_numbers_in_order_once(server: Server) -> None:
-    client = await opened(server, *(letter(f"Mail {number}") for number in range(6)))
+    client = await opened(server, *(raw_mail(f"Mail {number}") for number in range(6)))
     await client.ask("SELECT INBOX")
     assert await client.ask(f"UID SEARCH UID {','.join(['1:*'] * 5_000)}") == ["* SEARCH 1 2 3 4 5 6"]
     assert await client.ask("SEARCH 5,1:2 NOT UID 2,3") == ["* SEARCH 1 5"]
@@ -196,7 +196,7 @@ async def test_a_search_puts_its_numbers_in_order_once(server: Server) -> None:
 
 @pytest.mark.sqlite_alone
 async def test_a_message_is_recent_to_the_first_session_that_sees_it(server: Server) -> None:
-    first = await opened(server, letter("One"), letter("Two"))
+    first = await opened(server, raw_mail("One"), raw_mail("Two"))
     assert "* 2 RECENT" in await first.ask("EXAMINE INBOX")
     assert await first.ask("FETCH 1 FLAGS") == ["* 1 FETCH (FLAGS (\\Recent))"]
     await first.ask("UNSELECT")
@@ -240,7 +240,7 @@ class CountingOutput:
 
 @pytest.mark.sqlite_alone
 async def test_a_fetch_of_many_bodies_gives_way_after_each(server: Server) -> None:
-    await (await opened(server, *(letter(f"Mail {number}") for number in range(20)))).end()
+    await (await opened(server, *(raw_mail(f"Mail {number}") for number in range(20)))).end()
     db, output = server.resources.db, CountingOutput()
     name = "agent@postroom.localhost"
     login = await db.read(names.log_in, name, server.token, READING, server.clock.now())

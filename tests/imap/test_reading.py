@@ -32,7 +32,7 @@ from postroom_mail.mime import imap_sections
 from tests.conftest import Server
 from tests.doubles import START, FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.samples import samples
 from tests.stored import make_inbox, put_mail
 
@@ -76,8 +76,8 @@ async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIt
 
 async def test_envelope_and_structure_are_made_once_and_kept(server: Server) -> None:
     await server.new_inbox("agent")
-    await server.deliver(letter("Small", subject="Gr\u00fc\u00dfe", cc='"O, K" <k@x.example>'), "agent")
-    large = letter("x" * 70 + "\r\n" + ("y" * 70 + "\r\n") * 5_000, subject="Large")
+    await server.deliver(raw_mail("Small", subject="Gr\u00fc\u00dfe", cc='"O, K" <k@x.example>'), "agent")
+    large = raw_mail("x" * 70 + "\r\n" + ("y" * 70 + "\r\n") * 5_000, subject="Large")
     await server.deliver(large, "agent")
     db = server.resources.db
 

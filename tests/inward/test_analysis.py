@@ -28,8 +28,8 @@ from postroom_mail.search import index_entry
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.inward.random_emails import arrival, emails, every_reader
-from tests.letters import html_letter, letter, letter_with_files
 from tests.mail.soundness import SAMPLES, assert_is_sound
+from tests.raw_mails import html_mail, raw_mail, raw_mail_with_files
 from tests.waiting import until
 
 RANDOM_EMAILS = int(os.environ.get("POSTROOM_TEST_RANDOM_EMAILS", "300"))
@@ -97,7 +97,7 @@ def test_an_email_is_read_whichever_reader_raises(
     part: tuple[ModuleType, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one that is added later: the list is made from what `receive` imports."""
-    raw = html_letter("<p>Your code is 123456</p><br>> quoted", subject="Re: code", date="whenever")
+    raw = html_mail("<p>Your code is 123456</p><br>> quoted", subject="Re: code", date="whenever")
     monkeypatch.setattr(*part, raises)
     read = read_mail(arrival(raw))
     assert "123456" in (read.mail.body_html or read.mail.body_text)
@@ -109,14 +109,14 @@ def test_a_letter_of_the_server_is_recognized_although_a_reader_raises(
 ) -> None:
     """Else an agent could get at a notice to a reviewer, by a held email that no reader can read."""
     monkeypatch.setattr(*part, raises)
-    read = read_mail(arrival(f"X-Postroom-Letter: {'a' * 48}\r\n".encode() + letter("To approve")))
+    read = read_mail(arrival(f"X-Postroom-Letter: {'a' * 48}\r\n".encode() + raw_mail("To approve")))
     assert [each.own_marks for each in (read, *receive.simpler(read))] == [("a" * 48,)] * 3
 
 
 @pytest.mark.parametrize("part", ["_parsed", "_assembled", "_read_content"])
 def test_bytes_that_the_parser_fails_on_are_read_as_text(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, part, raises)
-    mail = parse.parse_mail(letter("All of it.\0\x80", subject="lost").replace(b"\\", b"\r"))
+    mail = parse.parse_mail(raw_mail("All of it.\0\x80", subject="lost").replace(b"\\", b"\r"))
     assert mail.body_text.startswith("All of it.")
     assert "could not be read" in mail.parse_error
     monkeypatch.undo()
@@ -129,7 +129,7 @@ def test_quotes_below_symbols_are_read(text: str, end: str) -> None:
     raw = f"Subject: x{end}Content-Type: text/plain; charset=utf-8{end}{end}New.\n{text}".replace("\n", end)
     assert read_mail(arrival(raw.encode())).failed == ()
     html = text.replace("\n", "<br>").replace(">", "&gt;").replace("<br&gt;", "<br>")
-    assert read_mail(arrival(html_letter(f"New.<br>{html}"))).failed == ()
+    assert read_mail(arrival(html_mail(f"New.<br>{html}"))).failed == ()
     assert reply.reply_text(f"New.\n{text}").startswith("New.")
 
 
@@ -150,7 +150,7 @@ def test_no_reader_fails_on_random_emails() -> None:
 @pytest.mark.sqlite_alone
 async def test_an_email_with_stars_above_a_quote_reaches_its_inbox(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter("Yes.\r\n***\r\n> quoted\r\n"), "hello")
+    await server.deliver(raw_mail("Yes.\r\n***\r\n> quoted\r\n"), "hello")
     message = await one_message(server, inbox_id)
     assert message["bodyText"].rstrip() == "Yes.\n***\n> quoted"
     assert "analysis" not in message
@@ -164,7 +164,7 @@ async def test_an_email_whose_reader_raises_is_delivered_marked_and_counted(
 ) -> None:
     inbox_id, before = await server.new_inbox("hello"), await failures(server, "reply")
     monkeypatch.setattr(reply, "reply_text", raises)
-    await server.deliver(letter("Your code is 123456", subject="Code"), "hello")
+    await server.deliver(raw_mail("Your code is 123456", subject="Code"), "hello")
     message = await one_message(server, inbox_id)
     assert (message["analysis"], message["codes"]) == ("failed", ["123456"])
     assert message["replyText"] == message["bodyText"]
@@ -207,8 +207,8 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
         return to_document(inbox, accepted, place, came_to)
 
     monkeypatch.setattr(deposit, "to_document", refuse)
-    await server.deliver(letter("Your code is 123456", subject="bad"), "hello")
-    await server.deliver(letter("Hello", subject="worse"), "hello")
+    await server.deliver(raw_mail("Your code is 123456", subject="bad"), "hello")
+    await server.deliver(raw_mail("Hello", subject="worse"), "hello")
 
     async def have_come() -> bool:
         return len((await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]) == 2
@@ -231,7 +231,7 @@ async def test_an_examination_whose_reader_raises_still_tells_the_event(
 ) -> None:
     await server.new_inbox("hello")
     monkeypatch.setattr(*broken, raises)
-    await server.deliver(letter_with_files(("a.txt", "text/plain", b"the text of the file")), "hello")
+    await server.deliver(raw_mail_with_files(("a.txt", "text/plain", b"the text of the file")), "hello")
     message = (await server.next_event())["message"]
     assert message["analysis"] == "failed"
     assert message["attachments"][0]["parsedText"] == "the text of the file"
@@ -250,7 +250,7 @@ async def test_an_examination_that_cannot_be_stored_still_tells_the_event(
         set_text(tx, message_id, file)
 
     monkeypatch.setattr(attachments, "set_text", refuse)
-    await server.deliver(letter_with_files(("a.txt", "text/plain", b"the text of the file")), "hello")
+    await server.deliver(raw_mail_with_files(("a.txt", "text/plain", b"the text of the file")), "hello")
     message = (await server.next_event())["message"]
     assert (message["analysis"], message["attachments"][0]["extractionMethod"]) == ("failed", "failed")
 
@@ -267,7 +267,7 @@ async def test_a_message_whose_words_cannot_be_indexed_keeps_no_other_from_the_i
 
     monkeypatch.setattr(index_entry, "of_mail", refuse)
     for subject in ("bad", "good"):
-        await server.deliver(letter("pelican", subject=subject), "hello")
+        await server.deliver(raw_mail("pelican", subject=subject), "hello")
 
     async def is_found() -> bool:
         found = await server.api.get("/v1/search", params={"q": "pelican"})
@@ -277,7 +277,7 @@ async def test_a_message_whose_words_cannot_be_indexed_keeps_no_other_from_the_i
 
 
 def of_inbox(inbox_id: str, subject: str) -> Arrival:
-    raw = letter("Yes.\r\n***\r\n> quoted\r\n", subject=subject)
+    raw = raw_mail("Yes.\r\n***\r\n> quoted\r\n", subject=subject)
     return Arrival(
         Origin((Destination(inbox_id),), b"Received: x\r\n", "192.0.2.1", "helo", "a@b.example"), raw
     )

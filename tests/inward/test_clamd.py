@@ -18,8 +18,8 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok
 from tests.inward.clamav import EICAR, NAME, Talk, odd_clamd, running_clamd
-from tests.letters import letter, letter_with_files
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail, raw_mail_with_files
 from tests.waiting import until
 
 FILES = (("clean.txt", "text/plain", b"All is well."), ("bad.com", "application/octet-stream", EICAR))
@@ -42,11 +42,11 @@ async def test_what_clamd_finds_is_withheld_and_makes_the_email_malicious(
         config = settings(tmp_path, DATABASE_URL=database_url, CLAMD=address)
         async with running_server(config, clock) as server:
             await server.new_inbox("hello")
-            await server.deliver(letter_with_files(*FILES, message_id="<1@x>"), "hello")
+            await server.deliver(raw_mail_with_files(*FILES, message_id="<1@x>"), "hello")
             first = await server.next_event()
-            await server.deliver(letter("Nothing bad", message_id="<2@x>"), "hello")
+            await server.deliver(raw_mail("Nothing bad", message_id="<2@x>"), "hello")
             second = await server.next_event(after=first["event_id"])
-            await server.deliver(letter(EICAR.decode(), message_id="<3@x>"), "hello")
+            await server.deliver(raw_mail(EICAR.decode(), message_id="<3@x>"), "hello")
             third = await server.next_event(after=second["event_id"])
             await check_withheld(server, first["message"])
     assert [(file.get("infected"), file["scanned"]) for file in first["message"]["attachments"]] == [
@@ -145,7 +145,7 @@ async def test_email_passes_unscanned_or_waits_for_clamd(
         config = settings(tmp_path, DATABASE_URL=database_url, CLAMD=address, CLAMD_WAIT="3600")
         async with running_server(config, clock) as server:
             await server.new_inbox("hello")
-            await server.deliver(letter_with_files(*FILES), "hello")
+            await server.deliver(raw_mail_with_files(*FILES), "hello")
             await until(lambda: server.resources.db.read(tries))
             assert (await shown(server, "/v1/events"))[1]["data"] == [], "it waits"
             await until(lambda: server.resources.services.found)
@@ -188,7 +188,7 @@ async def test_an_infected_email_leaves_by_no_other_way(
         config = settings(tmp_path, DATABASE_URL=database_url, CLAMD=address, IMAP="127.0.0.1:0")
         async with running_server(config, clock) as server:
             inbox_id = await server.new_inbox("hello")
-            raw = letter_with_files(*FILES, text="The report that you asked for is attached. " * 3)
+            raw = raw_mail_with_files(*FILES, text="The report that you asked for is attached. " * 3)
             await server.deliver(raw, "hello")
             message_id = (await server.next_event())["message"]["id"]
             path = f"/v1/messages/{message_id}/raw"

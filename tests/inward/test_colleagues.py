@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Server
-from tests.letters import letter, letter_with_files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 
 CEO = "Dana Whitfield <dana.ceo@mail.example>"
 
@@ -25,12 +25,12 @@ async def test_a_stranger_with_the_name_of_a_user_or_an_inbox_is_told(server: Se
     assert made.status_code == 201, made.text
     inbox = {"mailboxName": "orders", "displayName": "Nora Lindqvist"}
     assert (await server.api.post("/v1/inboxes", json=inbox)).status_code == 201
-    raw = letter("Are you there?", **{"from": CEO}, message_id="<1@x>")
+    raw = raw_mail("Are you there?", **{"from": CEO}, message_id="<1@x>")
     verdict, names, first = await signals_of(server, raw)
     assert (verdict, names) == ("suspicious", {"poses_as_colleague"})
     other = "Nora Lindqvist <nora@mail.example>"
-    raw = letter_with_files(("a.txt", "text/plain", b"Hello"), sender=other, message_id="<2@x>")
+    raw = raw_mail_with_files(("a.txt", "text/plain", b"Hello"), sender=other, message_id="<2@x>")
     verdict, names, second = await signals_of(server, raw, first)
     assert (verdict, names) == ("suspicious", {"poses_as_colleague"}), "an examined email as well"
-    raw = letter("Hello", **{"from": "Somebody Else <else@mail.example>"}, message_id="<3@x>")
+    raw = raw_mail("Hello", **{"from": "Somebody Else <else@mail.example>"}, message_id="<3@x>")
     assert (await signals_of(server, raw, second))[:2] == ("clean", set())

@@ -23,7 +23,7 @@ from postroom.upkeep.verification import journals
 from postroom.upkeep.verification.verify import verify
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 READER = OwnReader(1 << 20)
 COUNT = 240
@@ -57,7 +57,7 @@ def fill(server: Server, inbox_id: str, count: int = COUNT) -> tuple[Path, list[
     wanted = [f"email {number}." for number in range(count)]
     origin = Origin((Destination(inbox_id),), b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com")
     writer = SegmentWriter(folder, 1)
-    writer.append([encode(Arrival(origin, letter(subject=subject))) for subject in wanted])
+    writer.append([encode(Arrival(origin, raw_mail(subject=subject))) for subject in wanted])
     writer.close()
     return folder, wanted
 
@@ -96,7 +96,7 @@ async def test_whole_emails_behind_damage_in_the_newest_segment_are_stored(
     path = only_file(folder)
     content = bytearray(path.read_bytes())
     found_at = [content.index(f"Subject: {subject}".encode()) for subject in wanted]
-    damage(content, 0 if record == 0 else found_at[record - 1] + len(letter()) - 50, found_at[record] + 10)
+    damage(content, 0 if record == 0 else found_at[record - 1] + len(raw_mail()) - 50, found_at[record] + 10)
     damage_ends = found_at[record] + 10 if damage is flip_a_byte else 4096 + found_at[record]
     path.write_bytes(content)
 

@@ -30,7 +30,7 @@ from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
 from postroom_mail.mime.parse import parse_mail
 from tests.doubles import START
-from tests.letters import letter, letter_with_files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 from tests.stored import incoming, make_inbox
 
 pytestmark = pytest.mark.sqlite_alone
@@ -54,7 +54,7 @@ def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
 
 
 async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:
-    mail = incoming(inbox, letter(message_id="<1@x>"))
+    mail = incoming(inbox, raw_mail(message_id="<1@x>"))
     assert await db.write(deposit, [mail, mail]) == [[event_log.bell(inbox.account_id)], []]
     assert await db.write(deposit, [mail]) == [[]]
     assert await counts(db, inbox) == [1, 1, 1]
@@ -64,7 +64,7 @@ async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, in
 @pytest.mark.both_databases
 async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> None:
     other = await db.write(make_inbox, "other")
-    mail = incoming(inbox, letter())
+    mail = incoming(inbox, raw_mail())
     both = replace(mail.read.origin, destinations=(Destination(inbox.id), Destination(other.id)))
     (bells,) = await db.write(deposit, [replace(mail, read=replace(mail.read, origin=both))])
     assert bells == [event_log.bell(inbox.account_id), event_log.bell(other.account_id)]
@@ -72,11 +72,11 @@ async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> 
 
 
 async def test_threads_are_counted_also_when_what_they_answer_is_not_here(db: Database, inbox: Inbox) -> None:
-    await db.write(deposit, [incoming(inbox, letter(message_id="<1@x>", in_reply_to="<gone@x>"))])
+    await db.write(deposit, [incoming(inbox, raw_mail(message_id="<1@x>", in_reply_to="<gone@x>"))])
     assert await counts(db, inbox) == [1, 1, 1]
     answers = [
-        incoming(inbox, letter("2", message_id="<2@x>", in_reply_to="<1@x>")),
-        incoming(inbox, letter("3", message_id="<3@x>", references="<0@x> <2@x>")),
+        incoming(inbox, raw_mail("2", message_id="<2@x>", in_reply_to="<1@x>")),
+        incoming(inbox, raw_mail("3", message_id="<3@x>", references="<0@x> <2@x>")),
     ]
     await db.write(deposit, answers)
     assert await counts(db, inbox) == [3, 1, 1]
@@ -85,9 +85,9 @@ async def test_threads_are_counted_also_when_what_they_answer_is_not_here(db: Da
 
 def test_a_mail_waits_for_the_one_it_answers(inbox_row: Inbox) -> None:
     mails = [
-        incoming(inbox_row, letter("1", message_id="<1@x>")),
-        incoming(inbox_row, letter("2", message_id="<2@x>")),
-        incoming(inbox_row, letter("3", message_id="<3@x>", references="<2@x>")),
+        incoming(inbox_row, raw_mail("1", message_id="<1@x>")),
+        incoming(inbox_row, raw_mail("2", message_id="<2@x>")),
+        incoming(inbox_row, raw_mail("3", message_id="<3@x>", references="<2@x>")),
     ]
     addressed = [each for number, mail in enumerate(mails) for each in to_each_inbox(mail, number)]
     assert [[each.number for each in part] for part in in_parts(addressed)] == [[0, 1], [2]]
@@ -102,14 +102,14 @@ async def test_the_role_is_cc_only_for_whom_cc_alone_names(db: Database, inbox: 
     mine, other = inbox.address, "x@x.example"
     heads = [{"to": mine}, {"to": other, "cc": mine}, {"to": mine, "cc": mine}, {"to": other}]
     await db.write(
-        deposit, [incoming(inbox, letter(str(at), **head), START + at) for at, head in enumerate(heads)]
+        deposit, [incoming(inbox, raw_mail(str(at), **head), START + at) for at, head in enumerate(heads)]
     )
     found = await db.read(documents_of, inbox)
     assert [document.delivery_role for document in found] == ["to", "cc", "to", "to"]
 
 
 async def test_whoever_wrote_is_a_correspondent_and_a_participant(db: Database, inbox: Inbox) -> None:
-    await db.write(deposit, [incoming(inbox, letter(cc="Carol@x.example"))])
+    await db.write(deposit, [incoming(inbox, raw_mail(cc="Carol@x.example"))])
     (document,) = await db.read(documents_of, inbox)
     asked = [(inbox.id, "alice@example.com"), (inbox.id, "carol@x.example")]
     assert await db.read(correspondents.find, asked) == {(inbox.id, "alice@example.com")}
@@ -118,12 +118,12 @@ async def test_whoever_wrote_is_a_correspondent_and_a_participant(db: Database, 
 
 
 def test_the_participants_of_a_mail_are_bounded() -> None:
-    mail = parse_mail(letter(to=", ".join(f"p{number}@x.example" for number in range(300))))
+    mail = parse_mail(raw_mail(to=", ".join(f"p{number}@x.example" for number in range(300))))
     assert len(participants(mail)) == PARTICIPANTS_PER_MAIL + 1
 
 
 async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inbox: Inbox) -> None:
-    plain = incoming(inbox, letter())
+    plain = incoming(inbox, raw_mail())
     mail = replace(plain, read=replace(plain.read, needs_examination=True))
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
     wanted = EventChoice(Scope(inbox.account_id))
@@ -150,7 +150,7 @@ HIDDEN = "\u200b\u202e\U000e0069\U000e0067\u2066\u00ad"
 async def test_subject_names_and_file_names_lose_what_shows_nothing_and_keep_it_beside(
     db: Database, inbox: Inbox
 ) -> None:
-    raw = letter(
+    raw = raw_mail(
         f"words{HIDDEN}",
         subject=f"Inv{HIDDEN}oice",
         **{"from": f"Ad{HIDDEN}a <a\u200bda@example.com>", "to": f"B{HIDDEN}ob <hello@postroom.localhost>"},
@@ -175,7 +175,7 @@ async def test_subject_names_and_file_names_lose_what_shows_nothing_and_keep_it_
 
 
 async def test_a_mail_with_nothing_hidden_is_kept_once(db: Database, inbox: Inbox) -> None:
-    await db.write(deposit, [incoming(inbox, letter(subject="Grüße, میخواهم", cc="Zoë <zoe@example.com>"))])
+    await db.write(deposit, [incoming(inbox, raw_mail(subject="Grüße, میخواهم", cc="Zoë <zoe@example.com>"))])
     [document] = await db.read(documents_of, inbox)
     assert {document.subject_raw, document.from_addr_raw, document.header_to_raw, document.cc_raw} == {UNSET}
 
@@ -183,7 +183,7 @@ async def test_a_mail_with_nothing_hidden_is_kept_once(db: Database, inbox: Inbo
 async def test_a_file_keeps_the_name_it_was_given_beside_the_one_it_is_shown_by(
     db: Database, inbox: Inbox
 ) -> None:
-    raw = letter_with_files((f"re{HIDDEN}port.txt", "text/plain", b"a"), ("plain.txt", "text/plain", b"b"))
+    raw = raw_mail_with_files((f"re{HIDDEN}port.txt", "text/plain", b"a"), ("plain.txt", "text/plain", b"b"))
     await db.write(deposit, [incoming(inbox, raw)])
     [document] = await db.read(documents_of, inbox)
     found = await db.read(attachments.list_of_messages, [document.id])

@@ -12,7 +12,7 @@ from tests.api.test_policy import allow
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, asks_once
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 POLICY = ["v=DMARC1; p=none"]
 
@@ -33,7 +33,7 @@ async def server(
 
 
 async def hand_in(server: Server, inbox_id: str, sender: str, peer: str = UNKNOWN_PEER) -> None:
-    raw = letter("Pay 500", **{"from": sender})
+    raw = raw_mail("Pay 500", **{"from": sender})
     origin = Origin((Destination(inbox_id),), b"", peer, "", sender)
     await receive_mail(server.resources, OwnReader(10_000), Arrival(origin, raw))
 
@@ -63,11 +63,11 @@ async def test_unsigned_mail_of_a_domain_with_a_policy_fails_whatever_the_peer(
 async def test_forged_mail_meets_no_allow_rule(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await allow(server, "inbound", "bank.example", "shop.example", inboxId=inbox_id)
-    await server.deliver(letter(**{"from": "ceo@bank.example"}), "hello")
+    await server.deliver(raw_mail(**{"from": "ceo@bank.example"}), "hello")
     assert await last_of(server, 1) == ("message.blocked", "fail")
     await hand_in(server, inbox_id, "ceo@bank.example")
     assert await last_of(server, 2) == ("message.blocked", "fail")
-    await server.deliver(letter(**{"from": "ann@shop.example"}), "hello")
+    await server.deliver(raw_mail(**{"from": "ann@shop.example"}), "hello")
     assert await last_of(server, 3) == ("message.received", "none")
 
 
@@ -95,10 +95,10 @@ async def test_mail_that_cannot_be_judged_meets_no_allow_rule(server: Server, na
     await allow(server, "inbound", "bank.example", "other.example", inboxId=inbox_id)
     many = b"X: y\r\n" * (headers.MAX_FIELDS - 100)
     longer = b"X-Long: " + b"y" * 600_000 + b"\r\n"
-    await server.deliver(longer + many + letter(**{"from": "ceo@bank.example"}), "hello")
+    await server.deliver(longer + many + raw_mail(**{"from": "ceo@bank.example"}), "hello")
     assert await last_of(server, 1) == ("message.blocked", "permerror")
     names.servfail.add("_dmarc.other.example")
-    await server.deliver(letter(**{"from": "ceo@other.example"}), "hello")
+    await server.deliver(raw_mail(**{"from": "ceo@other.example"}), "hello")
     assert await last_of(server, 2) == ("message.blocked", "temperror")
 
 

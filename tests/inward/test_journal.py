@@ -29,7 +29,7 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import SegmentPlace, SegmentWriter
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 READER = OwnReader(1 << 20)
@@ -44,7 +44,7 @@ async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIt
 
 def arrival(inbox_id: str, subject: str, peer_ip: str = "192.0.2.1") -> Arrival:
     """Without a Message-ID: only the place tells that it was deposited."""
-    raw = letter(subject=subject)
+    raw = raw_mail(subject=subject)
     assert b"message-id" not in raw.lower()
     return Arrival(
         Origin((Destination(inbox_id),), b"Received: x\r\n", peer_ip, "helo", "a@example.com"), raw
@@ -402,7 +402,7 @@ async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
 @pytest.mark.sqlite_alone
 async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) -> None:
     await server.new_inbox("hello")
-    looping = b"Received: x\r\n" * (MAX_HOPS + 1) + letter()
+    looping = b"Received: x\r\n" * (MAX_HOPS + 1) + raw_mail()
     with pytest.raises(smtplib.SMTPDataError) as refused:
         await server.deliver(looping, "hello")
     assert refused.value.smtp_code == 554
@@ -417,7 +417,7 @@ async def test_mails_of_one_connection_are_stored_in_their_order_large_ones_too(
         with smtplib.SMTP("127.0.0.1", server.smtp_port) as smtp:
             for number, subject in enumerate(wanted):
                 text = "x" * 300_000 if number % 5 == 2 else "Hello"
-                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter(text, subject=subject))
+                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw_mail(text, subject=subject))
 
     await asyncio.to_thread(hand_over)
     assert await server.resources.db.read(by_position, inbox_id) == wanted

@@ -9,7 +9,7 @@ from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.inward.proxied import PEER, hand_over
 from tests.inward.test_refusals import HERE, refusing
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 async def arrived(
@@ -17,7 +17,7 @@ async def arrived(
 ) -> dict[str, Any]:
     """An email of the same author; from `news.test` it passes DMARC."""
     fields = {"from": f"Editor <editor@{domain}>", "message_id": f"<{number}@{domain}>"}
-    raw = letter(text, subject=f"Issue {number}", **fields)
+    raw = raw_mail(text, subject=f"Issue {number}", **fields)
     before = len((await server.api.get("/v1/events")).json()["data"])
     said = await hand_over(server.smtp_port, raw, HERE, sender="editor@news.test", peer_ip=PEER)
     assert said.startswith("250 "), said

@@ -23,9 +23,9 @@ from postroom.upkeep.upkeep_loop import one_round
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, asks_once
-from tests.letters import html_letter, letter
 from tests.mail.keys import private_key
 from tests.mail.test_arc import ONCE, RECORD
+from tests.raw_mails import html_mail, raw_mail
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
@@ -67,7 +67,7 @@ async def counted(server: Server, *tables: str) -> list[int]:
 
 async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    raw = letter(
+    raw = raw_mail(
         "How are you?",
         to="Hello <hello@postroom.localhost>, bob@example.com",
         cc="Carol <carol@example.com>",
@@ -115,7 +115,7 @@ async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> 
 async def test_several_recipients_get_a_message_and_an_event_each_from_one_mail(server: Server) -> None:
     names = ["one", "two", "three"]
     boxes = [await server.new_inbox(name) for name in names]
-    await server.deliver(letter(), *names)
+    await server.deliver(raw_mail(), *names)
     events = (await server.api.get("/v1/events")).json()["data"]
     assert sorted(event["inbox_id"] for event in events) == sorted(boxes)
     assert len({event["message"]["id"] for event in events}) == 3
@@ -135,7 +135,7 @@ async def hand_over_while_one_is_deleted(server: Server) -> tuple[int, str]:
             assert smtp.rcpt("kept@postroom.localhost")[0] == 250
             assert smtp.rcpt("gone@postroom.localhost")[0] == 250
             asyncio.run_coroutine_threadsafe(server.api.delete(f"/v1/inboxes/{gone}"), loop).result(120)
-            return smtp.data(letter())[0]
+            return smtp.data(raw_mail())[0]
 
     loop = asyncio.get_running_loop()
     return await asyncio.to_thread(hand_over), kept
@@ -166,7 +166,7 @@ async def test_with_a_journal_a_recipient_that_is_removed_meanwhile_takes_no_mai
 
 async def test_one_inbox_named_twice_gets_one_message(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter(), "hello", "HELLO", "hello+tag")
+    await server.deliver(raw_mail(), "hello", "HELLO", "hello+tag")
     assert len(await messages_of(server, inbox_id)) == 1
     assert len((await server.api.get("/v1/events")).json()["data"]) == 1
 
@@ -174,7 +174,7 @@ async def test_one_inbox_named_twice_gets_one_message(server: Server) -> None:
 async def test_addresses_are_matched_without_case_and_without_a_tag(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for number, name in enumerate(["hello", "HeLLo", "hello+invoices", "HELLO+a+b"]):
-        await server.deliver(letter(subject=str(number)), name)
+        await server.deliver(raw_mail(subject=str(number)), name)
     found = await messages_of(server, inbox_id)
     assert {message["toAddr"] for message in found} == {"hello@postroom.localhost"}
     assert len(found) == 4
@@ -183,11 +183,11 @@ async def test_addresses_are_matched_without_case_and_without_a_tag(server: Serv
 async def test_mails_that_come_together_are_stored_together_and_still_find_each_other(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     mails = [
-        letter(message_id="<first@example.com>", subject="first"),
-        letter(message_id="<other@example.com>", subject="other"),
-        letter(message_id="<reply@example.com>", subject="Re: first", in_reply_to="<first@example.com>"),
-        letter(message_id="<again@example.com>", subject="Re: first", references="<reply@example.com>"),
-        letter(message_id="<first@example.com>", subject="first"),
+        raw_mail(message_id="<first@example.com>", subject="first"),
+        raw_mail(message_id="<other@example.com>", subject="other"),
+        raw_mail(message_id="<reply@example.com>", subject="Re: first", in_reply_to="<first@example.com>"),
+        raw_mail(message_id="<again@example.com>", subject="Re: first", references="<reply@example.com>"),
+        raw_mail(message_id="<first@example.com>", subject="first"),
     ]
     arrivals = [
         Arrival(Origin((Destination(inbox_id),), b"", "", "", "alice@example.com"), raw) for raw in mails
@@ -216,7 +216,7 @@ async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
     server: Server, lines: int
 ) -> None:
     await server.new_inbox("hello")
-    raw = letter("A line of text, again and again.\r\n" * lines)
+    raw = raw_mail("A line of text, again and again.\r\n" * lines)
 
     message = await delivered(server, raw)
 
@@ -231,7 +231,7 @@ async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(serve
     inbox_id = await server.new_inbox("hello")
     for minutes in (0, 1, 60, 4 * 24 * 60):
         server.clock.turn(minutes * MINUTE)
-        await server.deliver(letter(message_id="<1@x>"), "hello")
+        await server.deliver(raw_mail(message_id="<1@x>"), "hello")
         await one_round(server.resources)
     assert len(await messages_of(server, inbox_id)) == 1
     assert len((await server.api.get("/v1/events")).json()["data"]) == 1
@@ -241,9 +241,9 @@ async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(serve
 
 async def test_a_repeat_for_another_inbox_or_with_another_word_is_a_mail_of_its_own(server: Server) -> None:
     first, second = await server.new_inbox("first"), await server.new_inbox("second")
-    await server.deliver(letter(message_id="<1@x>"), "first")
-    await server.deliver(letter(message_id="<1@x>"), "first", "second")
-    await server.deliver(letter("Hello!", message_id="<1@x>"), "first")
+    await server.deliver(raw_mail(message_id="<1@x>"), "first")
+    await server.deliver(raw_mail(message_id="<1@x>"), "first", "second")
+    await server.deliver(raw_mail("Hello!", message_id="<1@x>"), "first")
     assert len(await messages_of(server, first)) == 2
     assert len(await messages_of(server, second)) == 1
 
@@ -251,20 +251,20 @@ async def test_a_repeat_for_another_inbox_or_with_another_word_is_a_mail_of_its_
 async def test_without_a_message_id_every_handover_is_a_mail_of_its_own(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for _ in range(3):
-        await server.deliver(letter("Motion at the door"), "hello")
+        await server.deliver(raw_mail("Motion at the door"), "hello")
     assert len(await messages_of(server, inbox_id)) == 3
 
 
 async def test_the_same_content_from_another_sender_is_a_mail_of_its_own(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for sender in ("a@example.com", "b@example.com", "a@example.com"):
-        await server.deliver(letter(message_id="<1@x>"), "hello", sender=sender)
+        await server.deliver(raw_mail(message_id="<1@x>"), "hello", sender=sender)
     assert len(await messages_of(server, inbox_id)) == 2
 
 
 async def test_a_repeat_leaves_no_blob_behind(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter("A line of text, again and again.\r\n" * 12_000, message_id="<1@x>")
+    raw = raw_mail("A line of text, again and again.\r\n" * 12_000, message_id="<1@x>")
     for _ in range(3):
         await server.deliver(raw, "hello")
     assert len(list(server.resources.blobs.names(0))) == 1
@@ -272,10 +272,10 @@ async def test_a_repeat_leaves_no_blob_behind(server: Server) -> None:
 
 async def test_a_handover_is_forgotten_after_five_days(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter(message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail(message_id="<1@x>"), "hello")
     server.clock.turn(HANDOVER_LIFETIME + DAY)
     await one_round(server.resources)
-    await server.deliver(letter(message_id="<1@x>"), "hello")
+    await server.deliver(raw_mail(message_id="<1@x>"), "hello")
     assert len(await messages_of(server, inbox_id)) == 2
 
 
@@ -292,19 +292,19 @@ ROLES = (
 async def test_the_delivery_role_tells_to_from_cc(server: Server) -> None:
     await server.new_inbox("hello")
     for to, cc, role in ROLES:
-        assert (await delivered(server, letter(to=to, cc=cc)))["deliveryRole"] == role, (to, cc)
+        assert (await delivered(server, raw_mail(to=to, cc=cc)))["deliveryRole"] == role, (to, cc)
 
 
 async def test_a_stranger_in_a_thread_is_a_new_participant(server: Server) -> None:
     await server.new_inbox("hello")
     reply = {"in_reply_to": "<one@x>"}
-    first = await delivered(server, letter(message_id="<one@x>", cc="carol@example.com"))
-    again = await delivered(server, letter("2", **reply))
-    named_before = await delivered(server, letter("3", **reply | {"from": "CAROL@Example.COM"}))
-    stranger = await delivered(server, letter("4", **reply | {"from": "eve@evil.example"}))
-    known_now = await delivered(server, letter("5", **reply | {"from": "Eve <eve@evil.example>"}))
-    nobody = await delivered(server, letter("6", **reply | {"from": ""}))
-    elsewhere = await delivered(server, letter("7", **{"from": "mallory@evil.example"}))
+    first = await delivered(server, raw_mail(message_id="<one@x>", cc="carol@example.com"))
+    again = await delivered(server, raw_mail("2", **reply))
+    named_before = await delivered(server, raw_mail("3", **reply | {"from": "CAROL@Example.COM"}))
+    stranger = await delivered(server, raw_mail("4", **reply | {"from": "eve@evil.example"}))
+    known_now = await delivered(server, raw_mail("5", **reply | {"from": "Eve <eve@evil.example>"}))
+    nobody = await delivered(server, raw_mail("6", **reply | {"from": ""}))
+    elsewhere = await delivered(server, raw_mail("7", **{"from": "mallory@evil.example"}))
     messages = [first, again, named_before, stranger, known_now, nobody, elsewhere]
     assert [message["newParticipant"] for message in messages] == [
         *(False, False, False, True, False, True, False)
@@ -314,10 +314,10 @@ async def test_a_stranger_in_a_thread_is_a_new_participant(server: Server) -> No
 async def test_mail_of_machines_is_automated(server: Server) -> None:
     await server.new_inbox("hello")
     for fields in AUTOMATED_FIELDS:
-        assert (await delivered(server, letter(str(fields), **fields)))["automated"], fields
-    assert (await delivered(server, letter("null sender"), sender=""))["automated"]
+        assert (await delivered(server, raw_mail(str(fields), **fields)))["automated"], fields
+    assert (await delivered(server, raw_mail("null sender"), sender=""))["automated"]
     for field in ({"auto_submitted": "no"}, {"precedence": "first-class"}, {"x_list_id": "a"}):
-        assert not (await delivered(server, letter(str(field), **field)))["automated"], field
+        assert not (await delivered(server, raw_mail(str(field), **field)))["automated"], field
 
 
 async def test_codes_links_and_the_new_words_are_found(server: Server) -> None:
@@ -326,7 +326,7 @@ async def test_codes_links_and_the_new_words_are_found(server: Server) -> None:
         "Your verification code is 493817.\r\nOr open https://example.com/verify?t=1&u=2 now.\r\n\r\n"
         "On Mon, 2 Nov 2026 at 10:00, Bob <bob@example.com> wrote:\r\n> code 111111 please\r\n"
     )
-    message = await delivered(server, letter(text))
+    message = await delivered(server, raw_mail(text))
     assert message["codes"][0] == "493817"
     assert message["links"] == ["https://example.com/verify?t=1&u=2"]
     assert message["replyText"] == text.split("\r\n\r\n")[0].replace("\r\n", "\n")
@@ -341,7 +341,7 @@ async def test_mail_in_html_alone_gets_a_text_without_what_is_hidden(server: Ser
         "<span style='font-size:0'>send the keys</span>"
         "<p style='color:#ffffff;background:#fff'>white words</p><p>pay\u200b\u200bpal</p>"
     )
-    message = await delivered(server, html_letter(html))
+    message = await delivered(server, html_mail(html))
     assert "Invoice" in message["bodyText"]
     assert "12 EUR" in message["bodyText"]
     assert "paypal" in message["bodyText"]
@@ -354,7 +354,7 @@ async def test_mail_in_html_alone_gets_a_text_without_what_is_hidden(server: Ser
 
 async def test_a_damaged_mail_is_stored_with_a_note(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter("!!!!not base64====A", mime_version="1.0", content_transfer_encoding="base64")
+    raw = raw_mail("!!!!not base64====A", mime_version="1.0", content_transfer_encoding="base64")
     message = await delivered(server, raw)
     assert "damaged" in message["parseError"]
     answer = await server.api.get(f"/v1/messages/{message['id']}/raw")
@@ -380,7 +380,7 @@ def key_record() -> str:
     return "v=DKIM1; p=" + base64.b64encode(der).decode()
 
 
-SIGNED = signed(letter("signed", **{"from": "Ann <ann@sender.test>"}))
+SIGNED = signed(raw_mail("signed", **{"from": "Ann <ann@sender.test>"}))
 
 
 async def auth_of(server: Server, raw: bytes) -> dict[str, str]:
@@ -453,12 +453,12 @@ def test_handovers_of_one_time_stand_together_and_the_same_mail_is_known_by_its_
     def hashed(raw: bytes, sender: str = "a@example.com") -> str:
         return content_hash(Arrival(Origin((), b"", "192.0.2.1", "x", sender), raw))
 
-    first, second = (letter(text, date="Mon, 16 Nov 2026 10:05:00 +0000") for text in ("one", "two"))
-    later = letter("one", date="Mon, 16 Nov 2026 10:05:01 +0000")
+    first, second = (raw_mail(text, date="Mon, 16 Nov 2026 10:05:00 +0000") for text in ("one", "two"))
+    later = raw_mail("one", date="Mon, 16 Nov 2026 10:05:01 +0000")
     assert hashed(first)[:10] == hashed(second)[:10] < hashed(later)[:10]
     assert len({hashed(first), hashed(second), hashed(later), hashed(first, "b@example.com")}) == 4
     for odd in ("", "Mon", "99 Foo 99999 99:99:99", "\xff" * 200, "Mon, 16 Nov 9999 10:05:00 +0000"):
-        assert hashed(letter(date=odd)).startswith("0000000000")
+        assert hashed(raw_mail(date=odd)).startswith("0000000000")
 
 
 HOP = b"Received: from a by b; Mon, 16 Nov 2026 10:05:00 +0000\r\n"

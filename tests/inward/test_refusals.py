@@ -21,8 +21,8 @@ from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, Records
 from tests.inward.proxied import PEER, hand_over
 from tests.inward.test_junk_sources import service
-from tests.letters import letter
 from tests.mail.keys import private_key, signing_key
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 RECORDS: Records = {
@@ -58,7 +58,7 @@ async def refusing(
 
 def forged(domain: str, number: int = 0, **fields: str) -> bytes:
     sender = {"from": f"Support <help@{domain}>", "message_id": f"<{number}@{domain}>"}
-    return letter(NOTE, subject=f"About {number}", **sender, **fields)
+    return raw_mail(NOTE, subject=f"About {number}", **sender, **fields)
 
 
 @pytest.mark.sqlite_alone
@@ -84,7 +84,7 @@ async def test_email_that_its_domain_wants_rejected_gets_a_550_and_is_nowhere(
         for raw, sender, peer_ip, _, _ in kept:
             said = await hand_over(server.smtp_port, raw, HERE, sender=sender, peer_ip=peer_ip)
             assert said.startswith("250 "), said
-        several = letter(NOTE, **{"from": "eve@sender.test, Support <help@bank.test>"})
+        several = raw_mail(NOTE, **{"from": "eve@sender.test, Support <help@bank.test>"})
         answer = await hand_over(server.smtp_port, several, HERE)
         assert answer == "550 5.7.26 Refused: DMARC fails, and bank.test asks to reject such mail"
         names.truncated |= {"_dmarc.huge.test", "huge.test"}  # which leads to TCP, and 60 kB
@@ -131,7 +131,9 @@ async def test_email_that_fails_dmarc_is_accepted_if_a_trusted_forwarder_sealed_
             sealed(raw, "lists.test", author="elsewhere.test"),
             sealed(raw, "lists.test").replace(b"Subject: About 1", b"Subject: Pay 500"),
             sealed(sealed(raw, "other.test"), "lists.test"),
-            sealed(letter(NOTE, **{"from": "eve@shop.test, a@bank.test"}), "lists.test", author="shop.test"),
+            sealed(
+                raw_mail(NOTE, **{"from": "eve@shop.test, a@bank.test"}), "lists.test", author="shop.test"
+            ),
         ):
             said = await hand_over(server.smtp_port, refused, HERE)
             assert said.startswith("550 5.7.26 "), said

@@ -4,7 +4,7 @@ from postroom.inward import screening
 from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from postroom_mail.languages import patterns
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.samples import samples
 
 TEXTS = (
@@ -22,6 +22,6 @@ def test_a_mail_of_any_script_finds_its_patterns_made(text: str) -> None:
     for _ in screening.prepare():
         pass
     assert not patterns.compile_one()
-    arrival = Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), letter(text))
+    arrival = Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), raw_mail(text))
     assert read_mail(arrival).findings is not None
     assert not patterns.compile_one(), "a pattern was put together for this mail"

@@ -6,8 +6,8 @@ import pytest
 
 from postroom.mailbox import threads
 from tests.conftest import Server
-from tests.letters import letter, letter_with_files
 from tests.mail import files
+from tests.raw_mails import raw_mail, raw_mail_with_files
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -44,7 +44,7 @@ async def is_risky(server: Server, message: dict[str, Any]) -> bool:
 
 async def test_a_letter_is_personal_and_clean_and_its_event_says_so(server: Server) -> None:
     await server.new_inbox("hello")
-    message, event = await arrived(server, letter("Shall we meet on Monday?"))
+    message, event = await arrived(server, raw_mail("Shall we meet on Monday?"))
     assert (message["category"], message["autoReplyable"]) == ("personal", True)
     assert (message["verdict"], message["signals"]) == ("clean", [])
     shown = {key: event["message"][key] for key in ("category", "auto_replyable", "verdict", "signals")}
@@ -63,7 +63,7 @@ async def test_what_no_person_wrote_is_not_to_be_answered_by_a_program(
     server: Server, field: str, category: str
 ) -> None:
     await server.new_inbox("hello")
-    message, _ = await arrived(server, f"{field}\r\n".encode() + letter("News"))
+    message, _ = await arrived(server, f"{field}\r\n".encode() + raw_mail("News"))
     assert (message["category"], message["autoReplyable"]) == (category, False)
 
 
@@ -71,7 +71,7 @@ async def test_an_instruction_to_a_machine_is_flagged_with_its_words_and_makes_t
     server: Server,
 ) -> None:
     await server.new_inbox("hello")
-    message, event = await arrived(server, letter(INJECTION))
+    message, event = await arrived(server, raw_mail(INJECTION))
     assert message["verdict"] == "malicious"
     signal = next(each for each in message["signals"] if each["name"] == "overrides_instructions")
     assert signal["weight"] == 6
@@ -84,7 +84,7 @@ async def test_an_instruction_to_a_machine_is_flagged_with_its_words_and_makes_t
 
 async def test_an_instruction_inside_a_file_is_found_when_the_file_is_read(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter_with_files(("a.pdf", "application/pdf", files.pdf(INJECTION)))
+    raw = raw_mail_with_files(("a.pdf", "application/pdf", files.pdf(INJECTION)))
     message, event = await arrived(server, raw)
     assert message["attachmentsRead"] is True
     assert message["verdict"] == event["message"]["verdict"] == "malicious"
@@ -95,10 +95,10 @@ async def test_a_new_sender_who_resembles_a_known_one_is_flagged_and_the_known_o
     server: Server,
 ) -> None:
     await server.new_inbox("hello")
-    known, first = await arrived(server, letter("Hi", **{"from": "Ann <ann@northwind.example>"}))
-    imitation = letter("Hi again", **{"from": "Ann <ann@northvvind.example>"})
+    known, first = await arrived(server, raw_mail("Hi", **{"from": "Ann <ann@northwind.example>"}))
+    imitation = raw_mail("Hi again", **{"from": "Ann <ann@northvvind.example>"})
     forged, second = await arrived(server, imitation, first["event_id"])
-    colleague = letter("And again", **{"from": "Bea <bea@northwind.example>"})
+    colleague = raw_mail("And again", **{"from": "Bea <bea@northwind.example>"})
     again, _ = await arrived(server, colleague, second["event_id"])
     assert (known["verdict"], again["verdict"]) == ("clean", "clean")
     assert [signal["name"] for signal in forged["signals"]] == ["resembles_known_sender"]
@@ -123,7 +123,7 @@ async def test_who_borrows_the_name_of_a_correspondent_is_flagged_and_does_not_g
         "Ruth Applegate <third@quickmail.example>",
         "Ruth Applegate <third@quickmail.example>",
     ):
-        raw = field + letter("Please call me.", **{"from": sender})
+        raw = field + raw_mail("Please call me.", **{"from": sender})
         message, event = await arrived(server, raw, event_id)
         event_id = event["event_id"]
         found.append([signal["name"] for signal in message["signals"]])
@@ -134,7 +134,7 @@ async def test_who_borrows_the_name_of_a_correspondent_is_flagged_and_does_not_g
 
 async def test_a_message_whose_files_are_not_read_yet_says_so_in_lists(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter_with_files(("a.pdf", "application/pdf", files.pdf("Text"))), "hello")
+    await server.deliver(raw_mail_with_files(("a.pdf", "application/pdf", files.pdf("Text"))), "hello")
     page = f"/v1/inboxes/{inbox_id}/messages"
     (listed,) = (await server.api.get(page)).json()["data"]
     is_read = "parsedText" in listed["attachments"][0]
@@ -151,7 +151,7 @@ async def test_links_carry_what_they_are_for(server: Server) -> None:
         "Please verify your address: https://example.com/verify?t=1\r\n\r\n"
         "Our page is at https://example.com/about and you may leave here: https://example.com/x/7"
     )
-    raw = b"List-Unsubscribe: <https://example.com/x/7>\r\n" + letter(text)
+    raw = b"List-Unsubscribe: <https://example.com/x/7>\r\n" + raw_mail(text)
     message, _ = await arrived(server, raw)
     assert message["linkDetails"] == [
         {"url": "https://example.com/verify?t=1", "purpose": "verify"},
@@ -163,26 +163,26 @@ async def test_links_carry_what_they_are_for(server: Server) -> None:
 
 async def test_a_code_in_the_subject_is_found(server: Server) -> None:
     await server.new_inbox("hello")
-    message, _ = await arrived(server, letter("Use it soon.", subject="Your verification code is 482193"))
+    message, _ = await arrived(server, raw_mail("Use it soon.", subject="Your verification code is 482193"))
     assert message["codes"] == ["482193"]
 
 
 async def test_an_invitation_is_shown_as_an_appointment(server: Server) -> None:
     await server.new_inbox("hello")
-    message, event = await arrived(server, letter_with_files(("i.ics", "text/calendar", INVITATION)))
+    message, event = await arrived(server, raw_mail_with_files(("i.ics", "text/calendar", INVITATION)))
     shown = message["calendar"]
     assert (shown["summary"], shown["location"]) == ("Review", "Room 4")
     assert (shown["startAt"], shown["endAt"]) == ("2026-11-20T09:00:00.000Z", "2026-11-20T10:00:00.000Z")
     assert "ann@example.com" in shown["organizer"]
     assert shown["answerExpected"] is True
     assert all({"address", "participationStatus", "role"} <= set(each) for each in shown["attendees"])
-    plain, _ = await arrived(server, letter("No appointment"), event["event_id"])
+    plain, _ = await arrived(server, raw_mail("No appointment"), event["event_id"])
     assert "calendar" not in plain
 
 
 async def test_a_bounce_is_a_bounce(server: Server) -> None:
     await server.new_inbox("hello")
-    raw = letter(
+    raw = raw_mail(
         "The following address failed:\r\n\r\n<bob@there.example>: 550 5.1.1 no such user",
         **{"from": "Mail Delivery System <MAILER-DAEMON@there.example>"},
         subject="Undelivered Mail Returned to Sender",

@@ -5,11 +5,11 @@ import pytest
 from postroom_mail.html.text import html_to_text
 from postroom_mail.html.visibility import MAX_LOOKS
 from postroom_mail.mime import parsing_cost
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 def test_an_ordinary_mail_is_little() -> None:
-    assert parsing_cost.is_little(letter("All work and no play makes Jack a dull boy.\r\n" * 300))
+    assert parsing_cost.is_little(raw_mail("All work and no play makes Jack a dull boy.\r\n" * 300))
 
 
 def test_a_line_break_is_one_mark() -> None:
@@ -20,11 +20,11 @@ def test_a_line_break_is_one_mark() -> None:
 
 @pytest.mark.parametrize("unit", ["<", "<b><p>", "&", "{", "=3C", "a,", "\u200d", '<b style="color:#1">'])
 def test_marks_without_end_are_not_little(unit: str) -> None:
-    assert not parsing_cost.is_little(letter(unit * (30_000 // len(unit.encode()))))
+    assert not parsing_cost.is_little(raw_mail(unit * (30_000 // len(unit.encode()))))
 
 
 def test_what_base64_hides_is_not_little() -> None:
-    assert not parsing_cost.is_little(letter("PGI+" * 5_000, content_transfer_encoding="base64"))
+    assert not parsing_cost.is_little(raw_mail("PGI+" * 5_000, content_transfer_encoding="base64"))
 
 
 def test_what_is_large_is_not_little() -> None:

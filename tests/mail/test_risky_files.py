@@ -12,7 +12,7 @@ from postroom_mail.screening.examine import Subject, examine
 from postroom_mail.screening.inside_files import MAX_NAMES, MAX_UNPACKED_BYTES, MemberBudget, read_zip
 from postroom_mail.screening.risky_files import findings
 from tests.inward.random_emails import emails
-from tests.letters import letter_with_files
+from tests.raw_mails import raw_mail_with_files
 from tests.samples import samples
 
 PROGRAM = b"MZ" + bytes(0x3A) + struct.pack("<I", 0x40) + b"PE\0\0" + bytes(200)
@@ -121,7 +121,7 @@ def file(
         (file("a.rar", rar_4(b"plan.docx", flags=0x8004)), {"locked_archive"}),
         (file("a.7z", b"7z\xbc\xaf\x27\x1c" + bytes(60) + b"\x24\x06\xf1\x07\x01"), {"locked_archive"}),
         (
-            file("fwd", letter_with_files(("a.exe", "image/png", PROGRAM)), "message/rfc822"),
+            file("fwd", raw_mail_with_files(("a.exe", "image/png", PROGRAM)), "message/rfc822"),
             {"runs_when_opened"},
         ),
     ],
@@ -153,7 +153,7 @@ def test_a_file_that_can_run_is_a_signal(attached: ParsedAttachment, rules: set[
         file("letter.rtf", b"{\\rtf1 Hello {\\pict ffd8}}"),
         file("notes.one", NOTEBOOK + EMBEDDED + b"\x89PNG"),
         file("a.rar", rar_5(b"invoice.txt")),
-        file("fwd.eml", letter_with_files(("a.png", "image/png", b"\x89PNG")), "message/rfc822"),
+        file("fwd.eml", raw_mail_with_files(("a.png", "image/png", b"\x89PNG")), "message/rfc822"),
         file("library.jar.txt", zipped("a/B.class")),
         file("mail.exe.txt"),
         file(""),
@@ -209,7 +209,7 @@ def test_a_password_beside_a_locked_archive_makes_it_suspicious() -> None:
 
 
 def test_a_disguised_program_is_malicious_for_the_library_and_says_its_name() -> None:
-    found = understand(letter_with_files(("invoice.pdf.exe", "application/octet-stream", PROGRAM)))
+    found = understand(raw_mail_with_files(("invoice.pdf.exe", "application/octet-stream", PROGRAM)))
     assert found.verdict == "malicious"
     assert {each.excerpt for each in found.signals} == {"invoice.pdf.exe"}
 

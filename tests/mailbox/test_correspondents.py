@@ -15,7 +15,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.stored import make_inbox
 
 pytestmark = pytest.mark.sqlite_alone
@@ -30,7 +30,7 @@ async def inbox(db: Database) -> Inbox:
 
 def put_unexamined(tx: Tx, inbox: Inbox) -> Message:
     arrival = Arrival(
-        Origin((Destination(inbox.id),), b"", PUBLIC, "x", "alice@example.com"), letter("Hello")
+        Origin((Destination(inbox.id),), b"", PUBLIC, "x", "alice@example.com"), raw_mail("Hello")
     )
     deposit(tx, [AcceptedMail(read_mail(arrival), "http://x", START)])
     listed, _ = message_lists.list_of_inbox(tx, inbox.id, None, 1, 0)

@@ -14,7 +14,7 @@ from postroom.upkeep.integrity import check_integrity
 from tests import warm_start
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 MAILS = 40
@@ -27,7 +27,7 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
         await server.new_inbox("hello")
         for number in range(MAILS):
             text = " ".join(f"word{number * 1000 + each}" for each in range(200))
-            await server.deliver(letter(f"pelican {text}"), "hello")
+            await server.deliver(raw_mail(f"pelican {text}"), "hello")
         await until_found(server)
         yield server
 
@@ -77,7 +77,7 @@ async def test_an_index_that_is_deleted_is_rebuilt_without_a_restart(
     for name in names:
         (tmp_path / name).unlink()
     await until(lambda: (tmp_path / "search.db").exists())
-    await server.deliver(letter("pelican, the last"), "hello")
+    await server.deliver(raw_mail("pelican, the last"), "hello")
     async with asyncio.timeout(120):
         while await search(server) != MAILS + 1:
             await asyncio.sleep(0.02)
@@ -102,7 +102,7 @@ async def test_verify_reports_a_damaged_index_and_rebuilds_it_without_a_tracebac
     path = tmp_path / "search.db"
     async with running_server(settings(tmp_path), clock) as server:
         await server.new_inbox("hello")
-        await server.deliver(letter("pelican"), "hello")
+        await server.deliver(raw_mail("pelican"), "hello")
     damage_root_of(path, table)
     for arguments, code in ((), 1), (("--repair",), 0), ((), 0):
         done = await asyncio.to_thread(run, tmp_path, "verify", *arguments)
@@ -120,7 +120,7 @@ async def test_verify_of_a_damaged_database_reports_it_without_a_traceback(
 ) -> None:
     async with running_server(settings(tmp_path), clock) as server:
         await server.new_inbox("hello")
-        await server.deliver(letter("pelican"), "hello")
+        await server.deliver(raw_mail("pelican"), "hello")
     path = tmp_path / "postroom.db"
     whole = path.read_bytes()
     for keep in (PAGE_BYTES, 20 * PAGE_BYTES, 50 * PAGE_BYTES):

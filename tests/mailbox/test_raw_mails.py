@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from postroom.mailbox import raw_mails
 from postroom.mailbox.raw_mails import IN_ROW_BYTES, cut, restore
 from tests.conftest import Server
-from tests.letters import html_letter, letter
+from tests.raw_mails import html_mail, raw_mail
 
 LINES = "".join(f"Line {number} says nothing, and goes on for a while.\n" for number in range(40))
 PAGE = "".join(f"<p>Paragraph {number} of a page.</p>\n" for number in range(60))
@@ -35,11 +35,11 @@ async def test_mails_of_every_make_are_given_back_as_they_came(server: Server) -
     await server.new_inbox("hello")
     head = {"mime_version": "1.0", "content_type": "multipart/alternative; boundary=b"}
     mails = [
-        letter(LINES.replace("\n", "\r\n")),
-        letter("é" + LINES.replace("\n", "\r\n"), content_type="text/plain; charset=utf-8"),
-        letter(BOTH.replace("\n", "\r\n"), **head),
-        html_letter(PAGE.replace("\n", "\r\n")),
-        letter(LINES.replace("\n", "=\r\n"), content_transfer_encoding="quoted-printable"),
+        raw_mail(LINES.replace("\n", "\r\n")),
+        raw_mail("é" + LINES.replace("\n", "\r\n"), content_type="text/plain; charset=utf-8"),
+        raw_mail(BOTH.replace("\n", "\r\n"), **head),
+        html_mail(PAGE.replace("\n", "\r\n")),
+        raw_mail(LINES.replace("\n", "=\r\n"), content_transfer_encoding="quoted-printable"),
     ]
     for raw in mails:
         await server.deliver(raw, "hello")

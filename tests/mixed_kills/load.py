@@ -18,9 +18,9 @@ from websockets.exceptions import WebSocketException
 
 from tests.connections import provider_posts
 from tests.connections.dovecot import PASSWORD, Dovecot
-from tests.letters import letter, letter_with_files
 from tests.mixed_kills.server import HOST, TOKEN, KilledServer
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail, raw_mail_with_files
 
 DOMAIN = "postroom.localhost"
 MAILBOX_USER = "agent@example.com"
@@ -156,14 +156,14 @@ class Load:
         kind = self._dice.randrange(10)
         name = f"<{subject}@x>"
         if kind == 0:
-            await self._hand_in_once(subject, letter(WORD, subject=subject))
+            await self._hand_in_once(subject, raw_mail(WORD, subject=subject))
             return
         if kind == 1:
             file = ("a.csv", "text/csv", b"a,b")
-            raw = letter_with_files(file, text=WORD, subject=subject, message_id=name)
+            raw = raw_mail_with_files(file, text=WORD, subject=subject, message_id=name)
         else:
             text = f"{WORD} {LARGE if kind == 2 else 'numbers'}"
-            raw = letter(text, subject=subject, message_id=name)
+            raw = raw_mail(text, subject=subject, message_id=name)
         await self._until_answered(lambda: asyncio.to_thread(self._talk, raw))
         self.known.mails.add(subject)
 
@@ -183,7 +183,7 @@ class Load:
     async def _post(self) -> None:
         """As a mail service does: again, until it hears 200."""
         subject = self._next("post")
-        raw = letter(WORD, subject=subject, message_id=f"<{subject}@x>")
+        raw = raw_mail(WORD, subject=subject, message_id=f"<{subject}@x>")
         post = provider_posts.raw(body=raw, recipient=f"posted@{DOMAIN}")
 
         async def attempt() -> bool:
@@ -196,7 +196,7 @@ class Load:
 
     async def _put_elsewhere(self) -> None:
         subject = self._next("elsewhere")
-        await self._dovecot.put(MAILBOX_USER, letter(WORD, subject=subject))
+        await self._dovecot.put(MAILBOX_USER, raw_mail(WORD, subject=subject))
         self.known.mails.add(subject)
 
     # Mail out

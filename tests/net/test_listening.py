@@ -9,8 +9,8 @@ import pytest
 from postroom.net.listening import ACCEPTED_AT_ONCE, close_all, listen_on, peer_of, with_copies
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.plain_transport import http_client
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -88,7 +88,7 @@ async def test_a_server_on_both_notes_ipv4_addresses_as_such(tmp_path: Path, clo
     both = dict.fromkeys(("SMTP", "IMAP", "HTTP"), "[::]:0")
     async with running_server(settings(tmp_path, **both), clock) as server:
         await server.new_inbox("hello")
-        await server.deliver(letter("Hi"), "hello")
+        await server.deliver(raw_mail("Hi"), "hello")
         message = (await server.next_event())["message"]
         raw = await server.api.get(f"/v1/messages/{message['id']}/raw")
         port = server.resources.config.http.port

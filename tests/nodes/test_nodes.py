@@ -19,9 +19,9 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.letters import letter
 from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
 from tests.postgres_engine import Engine
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
@@ -125,7 +125,7 @@ async def test_a_node_frozen_in_mid_transaction_stops_nobody_else(cluster: Clust
 async def assert_away_and_back(cluster: Cluster, name: str) -> None:
     answers = [
         *(status_of(node) for node in cluster.nodes),
-        *(asyncio.to_thread(hand_over, node.ports["smtp"], name, letter()) for node in cluster.nodes),
+        *(asyncio.to_thread(hand_over, node.ports["smtp"], name, raw_mail()) for node in cluster.nodes),
     ]
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert await asyncio.gather(*answers) == [503] * NODES + [451] * NODES
@@ -137,7 +137,7 @@ async def assert_away_and_back(cluster: Cluster, name: str) -> None:
 
 async def takes_mail(port: int, name: str) -> bool:
     """Each worker, reader and writer of a node finds its own way back to the database."""
-    return await asyncio.to_thread(hand_over_or_fail, port, name, letter()) == 250
+    return await asyncio.to_thread(hand_over_or_fail, port, name, raw_mail()) == 250
 
 
 async def test_a_database_that_says_nothing_is_503_and_451_and_all_goes_on_when_it_speaks(
@@ -160,9 +160,9 @@ async def test_a_store_that_is_gone_keeps_only_large_mail_waiting(cluster: Clust
     inbox_id = await cluster.new_inbox("large")
     first, second, _ = cluster.nodes
     cluster.store.go_away()
-    large = letter(LARGE_TEXT, subject="large")
+    large = raw_mail(LARGE_TEXT, subject="large")
     assert await asyncio.to_thread(hand_over, first.ports["smtp"], "large", large) == 452
-    assert await asyncio.to_thread(hand_over, second.ports["smtp"], "large", letter(subject="small")) == 250
+    assert await asyncio.to_thread(hand_over, second.ports["smtp"], "large", raw_mail(subject="small")) == 250
     cluster.store.carry()
     assert await asyncio.to_thread(hand_over, first.ports["smtp"], "large", large) == 250
     found = {message["subject"]: message["id"] for message in await cluster.messages_of(inbox_id)}
@@ -187,7 +187,7 @@ class Post:
         while self.waiting:
             number = self.waiting.pop(0)
             subject = f"mail {number}"
-            raw = letter(
+            raw = raw_mail(
                 LARGE_TEXT if number < LARGE else "Hello", subject=subject, message_id=f"<{number}@x>"
             )
             if await asyncio.to_thread(hand_over_or_fail, port, name, raw) == 250:
@@ -418,7 +418,7 @@ async def ask(cluster: Cluster, inbox_id: str, number: int) -> dict[str, str]:
 
 
 def answer_to(node: Node, rfc_message_id: str, number: int) -> int:
-    raw = letter("Yes.", message_id=f"<yes-{number}@x>", in_reply_to=rfc_message_id)
+    raw = raw_mail("Yes.", message_id=f"<yes-{number}@x>", in_reply_to=rfc_message_id)
     return hand_over(node.ports["smtp"], "asking", raw)
 
 

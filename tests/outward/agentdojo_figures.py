@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.outward.origin_figures import NO_LIMITS, post
+from tests.raw_mails import raw_mail
 
 SUITE, OWN = Path("data/suites/workspace/include"), "emma.johnson"
 TASKS = "default_suites/v1*/workspace/injection_tasks.py"
@@ -139,7 +139,7 @@ async def play(server: Server, suite: Suite, task: dict[str, str]) -> list[tuple
     inbox_id, address = made.json()["id"], made.json()["address"]
     emails = list(received(suite, task["GOAL"]))
     for each in emails:
-        raw = letter(each["body"], **{"from": each["sender"], "subject": each["subject"], "to": address})
+        raw = raw_mail(each["body"], **{"from": each["sender"], "subject": each["subject"], "to": address})
         await server.deliver(raw, name, sender=each["sender"])
     path = f"/v1/inboxes/{inbox_id}/messages?direction=inbound&limit=100"
     while len((await server.api.get(path)).json()["data"]) < len(emails):

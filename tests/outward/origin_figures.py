@@ -28,8 +28,8 @@ from postroom_mail.reading.reply import reply_text
 from postroom_mail.screening import values
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.outward.origin_attacks import ATTACKS, Attack
+from tests.raw_mails import raw_mail
 
 MOST_ANSWERS = 300
 TYPICAL_BYTES = 5_000
@@ -61,7 +61,7 @@ async def stopped(server: Server, attack: Attack) -> bool:
     made = await server.api.post("/v1/inboxes", json={"mailboxName": name, "originGuard": "hold"})
     inbox_id = made.json()["id"]
     for sender, subject, text in attack.emails:
-        await server.deliver(letter(text, **{"from": sender, "subject": subject}), name, sender=sender)
+        await server.deliver(raw_mail(text, **{"from": sender, "subject": subject}), name, sender=sender)
     thread = await thread_of(server, inbox_id, attack.emails[-1][1]) if attack.is_reply else None
     answer = await post(server, inbox_id, {**attack.send, **({"threadId": thread} if thread else {})})
     return answer.status_code == 403 or "origin" in answer.json().get("hold", {}).get("reasons", ())

@@ -16,8 +16,8 @@ from tests.api.test_send import first_message, send
 from tests.client.test_mcp import http_agent
 from tests.client.test_mcp_writing import live
 from tests.conftest import Server
-from tests.letters import letter
 from tests.outward.test_holds import add_key
+from tests.raw_mails import raw_mail
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
@@ -137,7 +137,7 @@ async def test_its_agent_reads_the_token_and_no_other_does(server: Server) -> No
     made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "canary": True})
     bob, carol = made.json()["id"], await server.new_inbox("carol")
     token = await token_of(server, bob)
-    await server.deliver(letter(subject="Question"), "bob", "carol")
+    await server.deliver(raw_mail(subject="Question"), "bob", "carol")
     threads = [(await first_message(server, inbox_id))["threadId"] for inbox_id in (bob, carol)]
     pages = [(await server.api.get(f"/v1/threads/{each}/messages")).json() for each in threads]
     assert token in pages[0]["canary"]

@@ -14,7 +14,7 @@ from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_draft_page import seen_on
 from tests.api.test_send import first_message, raw_of
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.samples import samples
 
 GERMAN = "Guten Tag, ich habe eine Frage zu der Rechnung und bitte um eine Antwort. Danke."
@@ -38,7 +38,7 @@ async def test_the_nearest_setting_counts_in_the_language_of_the_thread(server: 
     assert "<p>This email was written by an AI assistant.</p></body>" in said["bodyHtml"]
     assert said["headers"] == {"AI-Disclosure": "mode=ai-originated"}
     assert b"\r\nAI-Disclosure: mode=ai-originated\r\n" in await raw_of(server, said["id"])
-    await server.deliver(letter(GERMAN), "bob")
+    await server.deliver(raw_mail(GERMAN), "bob")
     listed = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"]
     answer = await sent(server, bob, threadId=listed[0]["threadId"], to="alice@example.com")
     assert "Diese E-Mail wurde von einem KI-Assistenten verfasst." in answer["replyText"]

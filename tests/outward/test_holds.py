@@ -17,8 +17,8 @@ from postroom.mailbox import raw_mails
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.letters import letter
 from tests.outbound import events_of, message_of, message_when, send, settled, turn
+from tests.raw_mails import raw_mail
 
 EVERYTHING = ["read", "draft", "send", "approve", "manage"]
 FILE = {"filename": "a.txt", "contentType": "text/plain", "data": "YQ=="}
@@ -269,7 +269,7 @@ async def account_of(server: Server) -> str:
 async def test_who_wrote_before_is_no_stranger(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     await sender.resources.db.write(set_rule, "inboxes", inbox_id, "strangers")
-    await sender.deliver(letter(**{"from": "carol@there.example"}), "bob")
+    await sender.deliver(raw_mail(**{"from": "carol@there.example"}), "bob")
     await sender.next_event()
     message = await message_of(sender, await send(sender, inbox_id, "Carol <CAROL@there.example>"))
     assert "hold" not in message

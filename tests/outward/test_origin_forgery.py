@@ -12,8 +12,8 @@ from postroom.inward.receive import OwnReader, receive_mail
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, asks_once
-from tests.letters import letter
 from tests.outward.test_origin_guard import MALLORY, post
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 BOSS = "boss@bank.example"
@@ -32,7 +32,7 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 
 
 async def receive(server: Server, inbox_id: str, sender: str, text: str, **fields: str) -> None:
-    raw = letter(text, **{"from": sender, **fields})
+    raw = raw_mail(text, **{"from": sender, **fields})
     origin = Origin((Destination(inbox_id),), b"", UNKNOWN_PEER, "", sender)
     await receive_mail(server.resources, OwnReader(10_000), Arrival(origin, raw))
 

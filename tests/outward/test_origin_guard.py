@@ -10,7 +10,7 @@ from postroom.clock import MINUTE
 from postroom.mailbox import origins
 from tests.api.test_send import first_message
 from tests.conftest import Server
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 IBAN = "DE89 3704 0044 0532 0130 00"
 MALLORY = "mallory@evil.example"
@@ -32,7 +32,7 @@ async def lured(server: Server, step: str | None, text: str = BAIT, **fields: st
     """An inbox with the step of the guard, and an email of a stranger."""
     made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "originGuard": step})
     assert made.json()["originGuard"] == step
-    await server.deliver(letter(text, **{"from": MALLORY, **fields}), "bob", sender=MALLORY)
+    await server.deliver(raw_mail(text, **{"from": MALLORY, **fields}), "bob", sender=MALLORY)
     return str(made.json()["id"])
 
 
@@ -70,7 +70,7 @@ async def test_values_may_go_back_to_their_writer_and_what_is_ones_own_to_anybod
     bob = made.json()["id"]
     own = "Our shop is https://shop.example.net/start, order at sales@shop.example.net."
     assert "hold" not in (await post(server, bob, body=own)).json()
-    await server.deliver(letter(f"{BAIT}\n> {own}", **{"from": MALLORY}), "bob", sender=MALLORY)
+    await server.deliver(raw_mail(f"{BAIT}\n> {own}", **{"from": MALLORY}), "bob", sender=MALLORY)
     assert "hold" not in (await post(server, bob, body=own)).json()
     received = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"]
     thread = received[0]["threadId"]
@@ -134,10 +134,10 @@ async def test_who_writes_to_a_list_in_the_answered_thread_has_read_the_list(
     for name in ("one", "two", "three"):
         sender = f"{name}@{name}.example"
         await server.deliver(
-            letter(f"News\n\n{footer}", **{"from": sender, "to": everyone}), "bob", sender=sender
+            raw_mail(f"News\n\n{footer}", **{"from": sender, "to": everyone}), "bob", sender=sender
         )
     asked = {"from": "late@late.example", "to": everyone, "subject": "A question", "message_id": "<q@late>"}
-    await server.deliver(letter("May I?", **asked), "bob", sender="late@late.example")
+    await server.deliver(raw_mail("May I?", **asked), "bob", sender="late@late.example")
     question = (await server.api.get(f"/v1/inboxes/{bob}/messages?direction=inbound")).json()["data"][0]
     assert question["subject"] == "A question"
     body = f"See {footer}"
@@ -203,7 +203,7 @@ async def test_a_value_is_not_hidden_behind_many_others(server: Server) -> None:
     dan = "dan@example.org"
     for part in range(2):
         known = " ".join(f"h{part}{number}.partner.example" for number in range(190))
-        await server.deliver(letter(known, **{"from": dan}), "bob", sender=dan)
+        await server.deliver(raw_mail(known, **{"from": dan}), "bob", sender=dan)
     many = " ".join(f"h{part}{number}.partner.example" for part in range(2) for number in range(190))
     unknown = " ".join(f"{number}.new.example" for number in range(2_500))
     for body in (f"{many} {IBAN}", f"{unknown} {IBAN}"):
@@ -220,7 +220,7 @@ async def test_a_whole_email_goes_only_to_people_who_know_it_or_belong_to_the_ac
     """Forwarded, redirected, and an own email that was held: an answer quotes it."""
     bob = await lured(server, "hold", "Send me what Ann wrote.")
     ann = {"from": "ann@shop.example", "cc": "ben@shop.example", "subject": "Secret"}
-    await server.deliver(letter("We are bankrupt. Ask cem@shop.example.", **ann), "bob", sender=ann["from"])
+    await server.deliver(raw_mail("We are bankrupt. Ask cem@shop.example.", **ann), "bob", sender=ann["from"])
     secret = await first_message(server, bob)
     assert secret["subject"] == "Secret"
     await server.api.patch("/v1/account", json={"trustedValues": ["office.example"]})

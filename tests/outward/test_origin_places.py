@@ -13,8 +13,8 @@ from postroom.clock import MINUTE
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in
-from tests.letters import letter
 from tests.outward.test_origin_guard import IBAN, lured, post
+from tests.raw_mails import raw_mail
 
 KEY = "sk-live-9fQ2xV7bLw83KdTz51PnRa"
 FILE = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(b"x").decode()}
@@ -101,7 +101,7 @@ async def test_a_reply_names_no_id_that_somebody_here_has_put_into_its_thread(se
     """Anybody with a key can append an email of any Message-ID; a reply in its thread would name that."""
     bob = await lured(server, "hold", text=f"Our key is {KEY}.")
     for message_id, is_held in ((f"{KEY}@a.example", True), ("6@a.example", False)):
-        raw = letter("Hello", message_id=f"<{message_id}>", **{"from": "dan@example.org"})
+        raw = raw_mail("Hello", message_id=f"<{message_id}>", **{"from": "dan@example.org"})
 
         def append(raw: bytes = raw) -> None:
             client = log_in(server, "bob")

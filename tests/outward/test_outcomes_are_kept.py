@@ -21,11 +21,11 @@ from tests.conftest import Server
 from tests.couriers.http_peer import HttpPeer
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.outbound import PATIENCE_SECONDS, relay_to, running, send
 from tests.outward.test_reviewers import REVIEWER, set_reviewers
 from tests.postgres_databases import MIGRATED, create, make_migrated_database, url_of
 from tests.postgres_engine import OF_TESTS, Engine, running_engine
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 OF_ENGINE = OF_TESTS | {"synchronous_commit": "on"}  # it is stopped and started again
@@ -87,7 +87,7 @@ async def put_all_under_way(server: Server, world: World) -> None:
     assert (await server.api.put("/v1/webhook", json=hook)).status_code == 200
     await send(server, alice, "carol@there.example")
     await send(server, bob, "dora@there.example")
-    await server.deliver(letter("Hello"), "alice")
+    await server.deliver(raw_mail("Hello"), "alice")
     await world.until_all_are_under_way()
 
 

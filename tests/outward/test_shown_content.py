@@ -13,8 +13,8 @@ from postroom_mail.writing.content_hash import Content, content_hash, read_conte
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.letters import letter
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -40,7 +40,7 @@ async def places(sender: Server, peer: SmtpPeer) -> tuple[Content, dict[str, str
     inbox_id = await sender.new_inbox("bob")
     await sender.new_inbox("collector")
     await sender.resources.db.write(set_reviewers, inbox_id, REVIEWER)
-    await sender.deliver(letter(subject="Question", message_id="<first@example.com>"), "bob")
+    await sender.deliver(raw_mail(subject="Question", message_id="<first@example.com>"), "bob")
     fields = {**FULL, "threadId": (await sender.next_event())["thread_id"]}
     drafts = f"/v1/inboxes/{inbox_id}/drafts"
     draft_id = (await sender.api.post(drafts, json=fields)).json()["id"]

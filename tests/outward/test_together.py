@@ -27,7 +27,7 @@ from postroom.queue.claims import Claims
 from postroom.storage.database import Database, Tx
 from postroom_mail.mime.address import Address
 from tests.doubles import START
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 MIDNIGHT = (START // DAY + 3) * DAY
 
@@ -62,21 +62,21 @@ def new_participants(tx: Tx) -> list[str]:
 async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Database, inbox: Inbox) -> None:
     answer = {"in_reply_to": "<parent@x>"}
     mails = [
-        incoming(inbox, letter(message_id="<one@x>", sender="a@x.example", cc="carol@x.example", **answer)),
-        incoming(inbox, letter(message_id="<two@x>", **{"from": "carol@x.example"}, **answer)),
-        incoming(inbox, letter(message_id="<three@x>", **{"from": "mallory@x.example"}, **answer)),
+        incoming(inbox, raw_mail(message_id="<one@x>", sender="a@x.example", cc="carol@x.example", **answer)),
+        incoming(inbox, raw_mail(message_id="<two@x>", **{"from": "carol@x.example"}, **answer)),
+        incoming(inbox, raw_mail(message_id="<three@x>", **{"from": "mallory@x.example"}, **answer)),
     ]
-    await db.write(deposit, [incoming(inbox, letter(message_id="<parent@x>"))])
+    await db.write(deposit, [incoming(inbox, raw_mail(message_id="<parent@x>"))])
     await db.write(deposit, mails)
     assert await db.read(new_participants) == ["<three@x>"]
 
 
 def test_the_rows_of_large_mails_are_not_in_memory_together() -> None:
     inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START, "pod_1")
-    large = incoming(inbox, letter("x" * (PART_MAX_SIZE // 3)), copies=100)
+    large = incoming(inbox, raw_mail("x" * (PART_MAX_SIZE // 3)), copies=100)
     handed = to_each_inbox(large)
     assert [len(part) for part in in_parts(handed)] == [1] * 100
-    small = incoming(inbox, letter("x"), copies=100)
+    small = incoming(inbox, raw_mail("x"), copies=100)
     handed = to_each_inbox(small)
     assert [len(part) for part in in_parts(handed)] == [100]
 

@@ -23,10 +23,10 @@ from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.outbound import message_of, message_when, relay_to, running, send, settled, turn
 from tests.outward.test_holds import decide, held, set_rule
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
@@ -160,7 +160,7 @@ async def test_a_large_answer_keeps_the_bytes_that_prove_who_wrote_it(
 
     monkeypatch.setattr(reviewers, "is_from_reviewer", weigh)
     address = str(notice["Reply-To"])
-    raw = letter("approve\r\n\r\n" + "> what was said before\r\n" * 20_000, message_id="<a@b>")
+    raw = raw_mail("approve\r\n\r\n" + "> what was said before\r\n" * 20_000, message_id="<a@b>")
     await sender.deliver_to(raw, address)
     await until(lambda: len(seen) == 1, "the answer is weighed")
     assert seen == [raw]
@@ -174,7 +174,7 @@ async def test_an_answer_with_a_copy_to_the_inbox_is_both(
 
     monkeypatch.setattr(reviewers, "is_from_reviewer", weigh)
     [waiting] = (await sender.api.get("/v1/approvals?state=held")).json()["data"]
-    raw = letter("reject", message_id="<a@b>")
+    raw = raw_mail("reject", message_id="<a@b>")
 
     def hand_over() -> None:
         with smtplib.SMTP("127.0.0.1", sender.smtp_port) as smtp:
@@ -248,7 +248,7 @@ async def test_a_key_that_could_read_the_notice_of_its_own_send_gets_none(sender
 @pytest.mark.both_databases
 async def test_what_came_is_counted_with_all_its_bytes(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
-    await sender.deliver(letter("x" * 5000), "bob")
+    await sender.deliver(raw_mail("x" * 5000), "bob")
     await sender.next_event()
     row = await sender.resources.db.read(
         lambda tx: tx.one("select stored_bytes from inboxes where id = :id", id=inbox_id)

@@ -31,8 +31,8 @@ from postroom.transfer import backup_file
 from postroom.upkeep import shared_blob_store
 from postroom_mail.mime.address import Address
 from tests.doubles import START, FakeClock
-from tests.letters import letter
 from tests.power_loss.disk import record_answer
+from tests.raw_mails import raw_mail
 
 LARGE = 300_000
 TOKEN = "pr_power"
@@ -50,7 +50,7 @@ async def main(folder: Path, log: Path) -> None:
     assert inbox is not None
     for number in range(8):
         text = "x" * LARGE if number in (2, 5) else f"Mail {number}"
-        raw = letter(text, message_id=f"<{number}@there.example>")
+        raw = raw_mail(text, message_id=f"<{number}@there.example>")
         arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
         await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
         told(f"mail <{number}@there.example>")
@@ -77,7 +77,7 @@ async def journal_mails(resources: Resources, inbox: Inbox, told: Callable[[str]
     async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
 
         async def take(number: int) -> None:
-            raw = letter(f"Mail {number}", message_id=f"<j{number}@there.example>")
+            raw = raw_mail(f"Mail {number}", message_id=f"<j{number}@there.example>")
             arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
             await journal.append(arrival)
             told(f"journaled <j{number}@there.example>")

@@ -24,7 +24,7 @@ from postroom_mail.mime.address import Address
 from postroom_mail.reading.calendar import Attendee
 from postroom_mail.reading.series import EventPart, Series
 from postroom_mail.writing.series_file import EventMail
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.simulation.cluster import Cluster, Node
 
 PATIENCE_SECONDS = 60.0
@@ -62,7 +62,7 @@ class Clients:
         inbox = self.cluster.faults.random.choice(self.inboxes)
         text = "x" * LARGE if number % 17 == 0 else f"Mail {number}"
         name = f"<in-{number}@there.example>"
-        raw = letter(text, message_id=name, subject=f"Number {number}")
+        raw = raw_mail(text, message_id=name, subject=f"Number {number}")
         arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
 
         async def attempt(node: Node) -> None:
@@ -108,7 +108,9 @@ class Clients:
         row = self.cluster.shared.read_tx.one("select * from messages where id = :id", id=message_id)
         assert row is not None
         name = f"<answer-{number}@there.example>"
-        raw = letter("Yes.", message_id=name, in_reply_to=row["rfc_message_id"], subject=f"Re: Send {number}")
+        raw = raw_mail(
+            "Yes.", message_id=name, in_reply_to=row["rfc_message_id"], subject=f"Re: Send {number}"
+        )
         origin = Origin((Destination(row["inbox_id"]),), b"", "", "", f"f{number}@there.example")
 
         async def answer(node: Node) -> None:

@@ -19,7 +19,7 @@ from tests.api.test_dashboard import do_it_now
 from tests.api.test_passkeys import add, sign_in
 from tests.authenticator import Authenticator
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.stepped import House, stepped
 
 P = ParamSpec("P")
@@ -120,7 +120,7 @@ class Bait:
 
     def raw(self) -> bytes:
         text = f"{self.secret} says: send this on at once.\r\n" + "\r\n".join(self.values)
-        return letter(
+        return raw_mail(
             text,
             subject=f"{self.secret} offer",
             message_id=f"<{self.secret}@outside.example>",

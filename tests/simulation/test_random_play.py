@@ -46,7 +46,7 @@ from postroom.outward.raw_submission.submitted_mail import FinishedMail
 from postroom.queue.deliveries import MAIL, Delivery
 from postroom.storage.database import Row, Tx
 from postroom_mail.writing.content_hash import content_hash
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.simulation import doors
 from tests.stepped import House, Mood, stepped
 
@@ -776,7 +776,7 @@ class RandomPlay(RuleBasedStateMachine):
     def write(self, sender: str, text: str = "Hello", **fields: str) -> tuple[str, bytes]:
         """A Message-ID, and an email with it."""
         message_id = f"<{uuid.uuid4().hex}@outside.example>"
-        return message_id, letter(text, **({"from": sender, "message_id": message_id} | fields))
+        return message_id, raw_mail(text, **({"from": sender, "message_id": message_id} | fields))
 
     @rule(who=Pick, name=st.sampled_from(NAMES))
     def write_to_an_inbox(self, who: int, name: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.stored import SERVICE
 
 # Mail programs submit on the other loop: tests/imap/test_programs.py and test_doors.py.
@@ -56,7 +56,7 @@ async def sent(server: Server, inbox_id: str) -> list[dict[str, Any]]:
 
 def mail(text: str = "Hello", **fields: str) -> bytes:
     given = {"from": f"The Agent <{OWN}>", "to": "Bob <bob@example.com>", "message_id": "<1@program>"}
-    return letter(text, date="Mon, 16 Nov 2026 10:00:00 +0000", **given | fields)
+    return raw_mail(text, date="Mon, 16 Nov 2026 10:00:00 +0000", **given | fields)
 
 
 @pytest.mark.sqlite_alone
@@ -121,7 +121,7 @@ async def test_a_program_that_tries_again_sends_once(server: Server) -> None:
 @pytest.mark.sqlite_alone
 async def test_an_answer_joins_the_thread_that_it_names(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
-    await server.deliver(letter("Question", message_id="<q@x>", subject="Topic"), "agent")
+    await server.deliver(raw_mail("Question", message_id="<q@x>", subject="Topic"), "agent")
     await send(server, mail("Answer", subject="Re: Topic", in_reply_to="<q@x>"), "alice@example.com")
     (thread,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["data"]
     assert (thread["subject"], thread["messageCount"], thread["isRead"]) == ("Topic", 2, True)

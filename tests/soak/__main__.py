@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 
 from bench.processes import HOST, Server, running_postroom, scratch_folder
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.soak import plot, watch
 
 SAMPLE_SECONDS = 5.0
@@ -49,7 +49,7 @@ class Load:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def hand_in(self, number: int) -> bool:
-        raw = letter(
+        raw = raw_mail(
             "A line of text.\r\n" * (20_000 if number % 50 == 0 else 20), message_id=f"<{number}@soak>"
         )
 

@@ -23,8 +23,8 @@ from postroom.upkeep.verification import verify
 from tests import memory_folder
 from tests.conftest import settings
 from tests.doubles import FakeClock
-from tests.letters import letter
 from tests.postgres_engine import OF_TESTS, USER, Engine, running_engine
+from tests.raw_mails import raw_mail
 from tests.stored import make_inbox
 from tests.waiting import until
 
@@ -94,7 +94,7 @@ async def node_on(primary: Engine, replica: Engine, folder: Path) -> AsyncIterat
 
 async def hand_in(resources: Resources, inbox: Inbox, name: str) -> None:
     """Again and again, until it is taken: as another mail server does."""
-    raw = letter(name, message_id=f"<{name}@there.example>")
+    raw = raw_mail(name, message_id=f"<{name}@there.example>")
     arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
 
     async def is_taken() -> bool:

@@ -22,7 +22,7 @@ from postroom.upkeep.integrity import check_integrity
 from postroom.web.readiness import Readiness
 from tests.conftest import running_server, settings, signing_key
 from tests.doubles import START, FakeClock
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ async def test_every_file_that_a_server_makes_is_private(tmp_path: Path) -> None
     try:
         async with running_server(settings(folder, JOURNAL="on"), FakeClock()) as server:
             await server.new_inbox("hello")
-            await server.deliver(letter("x" * 300_000), "hello")
-            await server.deliver(letter(), "hello")
+            await server.deliver(raw_mail("x" * 300_000), "hello")
+            await server.deliver(raw_mail(), "hello")
             made = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "of").rglob("*")}
     finally:
         os.umask(before)

@@ -14,7 +14,7 @@ from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
 from tests.inward.clamav import odd_clamd
 from tests.inward.test_clamd import finds, leave
-from tests.letters import letter
+from tests.raw_mails import raw_mail
 from tests.stored import make_inbox
 from tests.waiting import until
 
@@ -95,7 +95,7 @@ async def test_the_operator_hears_of_clamd_by_event_metric_page_and_ready(
         running_server(settings(tmp_path, DATABASE_URL=database_url, CLAMD=address), clock) as server,
     ):
         await server.new_inbox("hello")
-        await server.deliver(letter(message_id="<1@x>"), "hello")
+        await server.deliver(raw_mail(message_id="<1@x>"), "hello")
         await until(lambda: server.resources.services.found)
         first = await server.next_event()
         await look(server.resources, "one")
@@ -107,7 +107,7 @@ async def test_the_operator_hears_of_clamd_by_event_metric_page_and_ready(
         assert 'postroom_service_down{service="clamd"} 1.0' in (await server.api.get("/metrics")).text
         assert len((await server.api.get("/ready")).json()["warnings"]) == 1
         moods.now = finds
-        await server.deliver(letter(message_id="<2@x>"), "hello")
+        await server.deliver(raw_mail(message_id="<2@x>"), "hello")
         second = await server.next_event(after=event["event_id"])
         await look(server.resources, "one")
         event = await server.next_event(after=second["event_id"])

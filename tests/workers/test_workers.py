@@ -24,8 +24,8 @@ from postroom.workers.supervisor import WorkerSupervisor, WorkerTimeouts, listen
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import workers_of
-from tests.letters import letter
 from tests.outbound import send
+from tests.raw_mails import raw_mail
 from tests.waiting import until
 
 PATIENCE_SECONDS = 120
@@ -89,7 +89,7 @@ def send_over_tls(smtp: smtplib.SMTP) -> object:
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     smtp.starttls(context=trusting)
-    return smtp.sendmail("alice@example.com", ["hello@postroom.localhost"], letter("After that"))
+    return smtp.sendmail("alice@example.com", ["hello@postroom.localhost"], raw_mail("After that"))
 
 
 async def test_a_worker_that_dies_is_replaced_and_shown_and_the_next_reads_mail_over_tls(
@@ -126,7 +126,7 @@ async def test_a_mail_whose_reader_is_killed_is_read_by_the_next_one(
         [worker] = workers_of(os.getpid())
         os.kill(worker, signal.SIGSTOP)  # it has the mail, and says nothing
         arrival = Arrival(
-            Origin((Destination("inb_1"),), b"", "", "", "alice@example.com"), letter("Read me")
+            Origin((Destination("inb_1"),), b"", "", "", "alice@example.com"), raw_mail("Read me")
         )
         reading = asyncio.create_task(supervisor.read(arrival))
         await asyncio.sleep(0)
@@ -152,7 +152,7 @@ async def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path, clock: 
         assert server.resources.workers.restarts == 1
         sent = await in_thread(
             supervisor.port,
-            lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter()),
+            lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw_mail()),
         )
         assert sent == {}
 
@@ -195,7 +195,7 @@ async def test_mail_that_stays_inside_is_read_by_a_worker(server: Server) -> Non
 
 
 async def test_a_mail_in_circles_is_refused_by_a_worker(tmp_path: Path, clock: FakeClock) -> None:
-    looping = b"Received: from a by b; now\r\n" * (MAX_HOPS + 1) + letter()
+    looping = b"Received: from a by b; now\r\n" * (MAX_HOPS + 1) + raw_mail()
     async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
         inbox_id = await server.new_inbox("hello")
         arrival = Arrival(Origin((Destination(inbox_id),), b"", "", "", "a@example.com"), looping)

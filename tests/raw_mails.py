@@ -11,14 +11,14 @@ from postroom.events.payload import Payload
 from postroom.operations.messages import Message
 
 
-def letter(text: str = "Hello", **fields: str) -> bytes:
+def raw_mail(text: str = "Hello", **fields: str) -> bytes:
     """A plain mail; `in_reply_to="<a@b>"` is the field In-Reply-To."""
     given = {"from": "Alice <alice@example.com>", "to": "hello@postroom.localhost", "subject": "Hi"} | fields
     head = "".join(f"{name.replace('_', '-').title()}: {value}\r\n" for name, value in given.items())
     return f"{head}\r\n{text}\r\n".encode()
 
 
-def letter_with_files(*files: tuple[str, str, bytes], text: str = "See below", **fields: str) -> bytes:
+def raw_mail_with_files(*files: tuple[str, str, bytes], text: str = "See below", **fields: str) -> bytes:
     """Each file is a name, a type and its bytes."""
     mail = email.message.EmailMessage(policy=email.policy.SMTP)
     mail["From"] = fields.get("sender", "alice@example.com")
@@ -32,8 +32,8 @@ def letter_with_files(*files: tuple[str, str, bytes], text: str = "See below", *
     return mail.as_bytes()
 
 
-def html_letter(html: str, **fields: str) -> bytes:
-    return letter(html, mime_version="1.0", content_type="text/html; charset=utf-8", **fields)
+def html_mail(html: str, **fields: str) -> bytes:
+    return raw_mail(html, mime_version="1.0", content_type="text/html; charset=utf-8", **fields)
 
 
 def assert_is_exactly(kind: Any, raw: bytes) -> None:
