@@ -22,12 +22,14 @@ from postroom.processes import pools
 from postroom.resources import Resources, Tx
 
 METHODS = ("OPTIONS", "GET", "HEAD", "PUT", "DELETE", "PROPFIND", "PROPPATCH", "REPORT", "MKCALENDAR", "POST")
+# RFC 6578 sections 3.2 and 3.6, RFC 4791 section 5.3.1; all others are of CalDAV.
 CONDITIONS_OF_DAV = {"valid-sync-token", "number-of-matches-within-limits", "resource-must-be-null"}
+# RFC 4918 section 18, RFC 4791 section 5.1, RFC 6638 section 2.
 OPTIONS = {"DAV": "1, 3, calendar-access, calendar-auto-schedule", "Allow": ", ".join(METHODS)}
 
 
 class CalDav:
-    """The door of mail clients to calendars."""
+    """Runs the methods of CalDAV for one inbox's calendars."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -74,7 +76,7 @@ class CalDav:
         headers = {
             "Content-Type": properties.FILE_TYPE,
             "ETag": tag,
-            "Schedule-Tag": tag,
+            "Schedule-Tag": tag,  # RFC 6638 section 8.2
             "Last-Modified": properties.http_date(event.updated_at),
             "X-Content-Type-Options": "nosniff",
         }
@@ -82,6 +84,7 @@ class CalDav:
 
     async def _post(self, request: DavRequest, place: DavPlace) -> DavAnswer:
         if place.name != places.SENT or place.file_name:
+            # RFC 6638 section 5.
             raise MethodNotAllowed("POST asks the outbox for free and busy time.", allow=METHODS)
         found = await self._resources.db.read_long(
             free_busy.ask, LONG_SECONDS, request, self._resources.now()
@@ -93,6 +96,7 @@ class CalDav:
     async def _find_properties(self, request: DavRequest, place: DavPlace) -> DavAnswer:
         depth = request.headers.get("depth", "0").strip().lower()
         if depth not in ("0", "1"):
+            # RFC 4918 section 9.1.1.
             raise FileRefused("propfind-finite-depth", "Ask with Depth 0 or 1.")
         root = await pools.READING.run(read_xml, request.body)
         wanted, names_only = read_wanted(root)
@@ -110,15 +114,15 @@ class CalDav:
         report = await pools.READING.run(read_xml, request.body)
         if report is None:
             raise BadRequest("A REPORT needs a body.")
-        if report.name == d("principal-property-search") and not place.name:
+        if report.name == d("principal-property-search") and not place.name:  # RFC 3744 section 9.4
             return DavAnswer(207, multistatus([]))
         run = {
-            c("calendar-query"): self._query,
+            c("calendar-query"): self._query,  # RFC 4791 sections 7.8 to 7.10
             c("calendar-multiget"): self._multiget,
             c("free-busy-query"): self._free_busy,
-            d("sync-collection"): self._sync,
+            d("sync-collection"): self._sync,  # RFC 6578 section 3.2
         }.get(report.name)
-        if run is None or not place.name or place.is_schedule:
+        if run is None or not place.name or place.is_schedule:  # RFC 3253 section 3.6
             raise FileRefused("supported-report", "This report does not exist here.")
         calendar = await self._resources.db.read(places.find_calendar, request.inbox, place)
         return await run(PropertyReader(request.caller, request.inbox), calendar, place, report)

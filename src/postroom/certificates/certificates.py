@@ -7,7 +7,8 @@ from msgspec import Struct
 from postroom.clock import HOUR, MINUTE
 from postroom.storage.database import Row, Tx, all_of, item_from_row
 
-HTTP_01, TLS_ALPN_01, DNS_01 = "http-01", "tls-alpn-01", "dns-01"  # the challenges that it can answer
+# The challenges that it can answer: RFC 8555 section 8.3, RFC 8737, RFC 8555 section 8.4.
+HTTP_01, TLS_ALPN_01, DNS_01 = "http-01", "tls-alpn-01", "dns-01"
 CHALLENGE_LIFETIME = 10 * MINUTE
 FIRST_RETRY, LONGEST_RETRY = HOUR, 24 * HOUR  # authorities allow few failures an hour
 

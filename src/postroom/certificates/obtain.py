@@ -98,7 +98,7 @@ async def _order(
         account = await _open_account(resources, courier)
         chain = await account.obtain(wanted.names, key, challenge_type, show)
     except AcmeError as error:
-        if error.kind != acme.NO_ACCOUNT:
+        if error.kind != acme.NO_ACCOUNT:  # the authority has forgotten it (RFC 8555 section 6.7)
             raise
         account = await _open_account(resources, courier, is_forgotten=True)
         chain = await account.obtain(wanted.names, key, challenge_type, show)

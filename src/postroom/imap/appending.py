@@ -45,7 +45,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     validity = await db.read(uid_map.find_validity, inbox_id)
     if client.view is not None:
         await listing.write_changes(client)
-    return b"OK [APPENDUID %d %d] Done." % (validity or 0, uid)
+    return b"OK [APPENDUID %d %d] Done." % (validity or 0, uid)  # RFC 4315 section 3
 
 
 def _require_possible(folder: str, request: AppendMail) -> None:

@@ -12,7 +12,7 @@ from postroom.operations.folders import names
 from postroom.resources import Tx
 from postroom_mail.mime import imap_values
 
-SPECIAL = {
+SPECIAL = {  # RFC 6154 section 2
     uid_map.SENT: "\\Sent",
     uid_map.DRAFTS: "\\Drafts",
     uid_map.JUNK: "\\Junk",
@@ -41,7 +41,10 @@ async def list_folders(client: ImapState, request: ListFolders) -> bytes:
 
 
 def is_meant(name: str, pattern: str) -> bool:
-    """Names hold no slash, so * and % mean the same. Backtracking to the last of them is enough."""
+    """Names hold no slash, so * and % mean the same (RFC 3501 section 6.3.8).
+
+    Backtracking to the last of them is enough.
+    """
     at, wild, resumed = 0, -1, 0
     place = 0
     while at < len(name):
@@ -100,6 +103,7 @@ def _look(tx: Tx, inbox_id: str, name: str) -> tuple[FolderState, FolderView, in
 
 
 async def select(client: ImapState, request: SelectFolder) -> bytes:
+    """Write what RFC 3501 section 6.3.1 asks for, and HIGHESTMODSEQ (RFC 7162 section 3.1.2.1)."""
     client.view = None
     _, inbox_id = client.who
     state, view, first_unseen = await client.resources.db.read(_look, inbox_id, request.folder)
@@ -125,7 +129,10 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
 
 
 async def _take_recent(client: ImapState) -> None:
-    """Notes what is recent to this session. One that changes nothing leaves it to others as well."""
+    """Record what is recent to this session (RFC 3501 section 2.3.2).
+
+    One that changes nothing leaves it to others as well (section 6.3.2).
+    """
     view, (caller, inbox_id), db = client.selected, client.who, client.resources.db
     first, behind = await db.read(views.recent_span, inbox_id, view.folder)
     takes = not view.is_read_only and not caller.permissions.isdisjoint(WRITING)

@@ -29,6 +29,7 @@ from postroom.operations.folders import names
 from postroom.operations.folders.names import FolderRefused
 from postroom.resources import Overdue
 
+# Response codes by the status of the error (RFC 5530 section 3; TOOBIG: RFC 4469).
 WORDS = {401: "AUTHENTICATIONFAILED", 403: "NOPERM", 404: "NONEXISTENT", 413: "TOOBIG", 503: "UNAVAILABLE"}
 
 
@@ -92,6 +93,7 @@ class ImapSession:
         return b"OK You are logged in."
 
     def _enable(self, request: EnableExtensions) -> bytes:
+        """Unknown names are ignored (RFC 5161 section 3.1). CONDSTORE: RFC 7162, UTF8=ACCEPT: RFC 6855."""
         taken = [name for name in request.names if name in ("CONDSTORE", "UTF8=ACCEPT")]
         listing.want_modseq(self.state, "CONDSTORE" in taken)
         self.state.is_utf8 = self.state.is_utf8 or "UTF8=ACCEPT" in taken

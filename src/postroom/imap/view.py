@@ -49,7 +49,10 @@ class FolderView:
         return at + 1 if at < len(self.uids) and self.uids[at] == uid else None
 
     def select(self, which: NumberSet, by_uid: bool) -> list[int]:
-        """The UIDs that are meant, in order, each once. Numbers without a message are left out."""
+        """The UIDs that are meant, in order, each once. Numbers without a message are left out.
+
+        `*` is the last message, so `9:*` has it even if its UID is below 9 (RFC 3501 section 6.4.8).
+        """
         found: list[int] = []
         count = len(self.uids)
         for low, high in which.ranges(self.last_uid if by_uid else count):
@@ -64,7 +67,10 @@ class FolderView:
         return all(high <= len(self.uids) for pair in which.pairs for high in pair if high != STAR)
 
     def drop(self, kept: Iterable[int]) -> list[int]:
-        """Keeps these; returns the numbers of the others, last to first, as EXPUNGE reports them."""
+        """Keeps these; returns the numbers of the others, last to first, as EXPUNGE reports them.
+
+        Each EXPUNGE counts down the numbers above it (RFC 3501 section 7.4.1).
+        """
         there = set(kept)
         gone = [place for place, uid in enumerate(self.uids) if uid not in there]
         self.uids = array("I", (uid for uid in self.uids if uid in there))

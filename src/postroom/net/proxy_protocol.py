@@ -1,4 +1,7 @@
-"""The PROXY protocol, versions 1 and 2: a trusted proxy names the client before its first byte."""
+"""The PROXY protocol, versions 1 and 2: a trusted proxy names the client before its first byte.
+
+Sections are those of HAProxy's proxy-protocol.txt.
+"""
 
 import asyncio
 import re
@@ -16,8 +19,8 @@ HEADER_SECONDS = 10.0  # a proxy sends it first; the protocol asks for at least 
 MakeProtocol = Callable[[str | None], asyncio.Protocol]
 
 V1_START, V2_START = b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n"
-V1_LONGEST_BYTES = 107
-V2_FIXED_BYTES = 16
+V1_LONGEST_BYTES = 107  # section 2.1
+V2_FIXED_BYTES = 16  # section 2.2
 V2_LONGEST_BYTES = 4096  # the addresses need 36; the rest are extensions that are not read here
 V2_LOCAL, V2_PROXY = 0x20, 0x21
 V2_TCP4, V2_TCP6 = 0x11, 0x21

@@ -23,7 +23,8 @@ class SessionLimits(Struct, frozen=True):
     max_commands_without_mail: int = 100
     max_connections: int = 1000
     max_connections_per_address: int = 50
-    # Long enough to notice a client that talks before the greeting, too short to slow an honest one.
+    # Long enough to notice a client that talks before the greeting (RFC 5321 section 4.3.1), too short to
+    # slow an honest one.
     greeting_delay_seconds: float = 0.001
     # The time for one whole command, however slowly its bytes come (RFC 5321 section 4.5.3.2.7).
     command_timeout_seconds: float = 300

@@ -19,7 +19,7 @@ _CODECS = frozenset(
     | {"euc_jp", "shift_jis", "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_3", "iso2022_jp_ext"}
 )
 
-# Labels that email uses for a larger set than the one they name.
+# Labels that email uses for a larger set than the one they name, as on web pages (WHATWG Encoding, 4.2).
 _MEANT = {
     "ascii": UNDECLARED,
     "latin_1": "cp1252",

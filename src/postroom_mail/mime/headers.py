@@ -13,14 +13,17 @@ from postroom_mail.mime import charset
 MAX_FIELDS = 20_000
 MAX_HEADER_BYTES = 1024 * 1024
 MAX_VALUE_BYTES = 512 * 1024
-MAX_ID_LENGTH = 998
+MAX_ID_LENGTH = 998  # of a line (RFC 5322 section 2.1.1)
 MAX_PARAMETERS = 200
 
-# A line that starts with "--" is a MIME delimiter, never a field. Possessive, so that no line is read twice.
+# A name is printable ASCII without a colon (RFC 5322 section 3.6.8); old programs put blanks behind it
+# (section 4.5). A line that starts with "--" is a MIME delimiter, never a field. Possessive, so that no line
+# is read twice.
 _FIELD = re.compile(rb"(?!--)([!-9;-~]++)[ \t]*+:([^\n]*+\n?(?:[ \t][^\n]*+\n?)*+)")
 _BLANK = re.compile(rb"\r?\n|\Z")
 _OTHER_LINE = re.compile(rb"(?!--)[^\n]*+\n")
 
+# RFC 2047 section 2; behind the star stands a language (RFC 2231 section 5).
 _ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,64})(?:\*[^?\s]{0,64})?\?([bBqQ])\?([^?]*+)\?=")
 _RAW_WORD = re.compile(rb"=\?[^?\s]{1,128}\?[qQ]\?[^?]*+\?=")
 _EIGHT_BIT = re.compile(rb"[\x80-\xff]")
@@ -45,7 +48,7 @@ class Headers(Struct, frozen=True):
         return unfold(values[0], label) if values else ""
 
     def joined(self, name: str, label: str = charset.UNDECLARED) -> str:
-        """All values as one list: a repeated To field counts as one."""
+        """All values as one list: RFC 5322 section 3.6 allows one To field, and several count as one."""
         values = self.fields.get(name)
         if not values:
             return ""
@@ -138,7 +141,10 @@ def decode_words(value: str) -> str:
 
 
 def _pieces(value: str) -> Iterator[tuple[str, bytes]]:
-    """Charset and bytes. Neighbours of one charset are decoded together: some senders split characters."""
+    """Charset and bytes. White space between two encoded words is no text (RFC 2047 section 6.2).
+
+    Neighbours of one charset are decoded together: some senders split characters, against section 5.
+    """
     read_to, follows_word = 0, False
     for match in _ENCODED_WORD.finditer(value):
         data = _word_bytes(match[2], match[3])
@@ -155,7 +161,7 @@ def _pieces(value: str) -> Iterator[tuple[str, bytes]]:
 def _word_bytes(encoding: str, text: str) -> bytes | None:
     encoded = text.encode("utf-8", "replace")
     if encoding in "qQ":
-        return binascii.a2b_qp(encoded, header=True)
+        return binascii.a2b_qp(encoded, header=True)  # "_" is a space (RFC 2047 section 4.2)
     try:
         return binascii.a2b_base64(encoded + b"==")
     except binascii.Error:
@@ -198,7 +204,10 @@ def _bare_ids(value: str) -> list[str]:
 
 
 def message_ids(value: str, limit: int) -> tuple[str, ...]:
-    """The ids in angle brackets, the last `limit` of them; without brackets, bare words with an "@"."""
+    """The ids in angle brackets (RFC 5322 section 3.6.4), the last `limit` of them.
+
+    Without brackets, bare words with an "@" count.
+    """
     if not value:
         return ()
     if _PLAIN_ID.fullmatch(value):

@@ -22,8 +22,10 @@ MAX_UNSUBSCRIBE_LENGTH = 4_000
 
 UNREAD = "the email could not be read"  # in `parse_error`: no reader may look at it again
 
+# Values of Precedence that no automatic reply may answer (RFC 3834 section 2).
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
 _OF_MACHINES = frozenset(("auto-submitted", "precedence", "list-id"))
+# RFC 2046 section 5.2.1, RFC 6532 section 3.7.
 _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,10}=\s{0,10}[\"']?([\w.:-]{1,40})", re.IGNORECASE)

@@ -15,11 +15,12 @@ from postroom_mail.mime.headers import Headers
 MAX_PARTS = 1_000
 MAX_DEPTH = 50
 MAX_PART_FIELDS = 100
-MAX_BOUNDARY_BYTES = 250
+MAX_BOUNDARY_BYTES = 250  # RFC 2046 section 5.1.1 allows 70; some senders write more
 # Lines that begin with "--" without being a delimiter; a hostile email can hold millions.
 MAX_DASH_LINES = 300_000
 NO_HEADERS = Headers({})
 
+# Two restricted names (RFC 6838 section 4.2).
 _TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}\Z", re.ASCII)
 # A line break is in no line, so this matches none.
 _NO_BOUNDARY = b"\n"
@@ -252,8 +253,9 @@ class _Walker:
 
     def _read_children(self, part: BodyPart, emails: int) -> list[BodyPart]:
         level = len(self.open_boundaries)
-        self.open_boundaries.append(_Boundary(self._scope_filter(part), emails))
+        self.open_boundaries.append(_Boundary(self._boundary_of(part), emails))
         self._index()
+        # In a digest each part is an email unless it says otherwise (RFC 2046 section 5.1.5).
         default_type = "message/rfc822" if part.content_type == "multipart/digest" else "text/plain"
         children = []
         self._advance(part.body_start)
@@ -306,6 +308,7 @@ class _Walker:
         line = self.window.line(line_start)
         if line is None:
             return False
+        # White space behind a delimiter is padding by relays (RFC 2046 section 5.1.1).
         found = self._level_of(line[2:].rstrip(b" \t\r\n"))
         if found is None:
             return False
@@ -314,7 +317,10 @@ class _Walker:
         return True
 
     def _level_of(self, name: bytes) -> tuple[int, bool] | None:
-        """The multipart whose delimiter has this name, and whether it closes it; the outer email's first."""
+        """The multipart whose delimiter has this name, and whether it closes it (RFC 2046 section 5.1.1).
+
+        Of two, the one of the outer email comes first.
+        """
         opened = self.levels.get(name)
         closed = self.levels.get(name[:-2]) if name.endswith(b"--") else None
         if opened is None:
@@ -331,7 +337,7 @@ class _Walker:
             end -= self.window.ends_with(b"\r", start, end)
         return end
 
-    def _scope_filter(self, part: BodyPart) -> bytes:
+    def _boundary_of(self, part: BodyPart) -> bytes:
         boundary = part.parameters.get("boundary", "").rstrip().encode()
         if 0 < len(boundary) <= MAX_BOUNDARY_BYTES:
             return boundary
@@ -349,5 +355,6 @@ def _is_open_email(part: BodyPart) -> bool:
 
 
 def _content_type(value: str, default: str) -> str:
+    """Return the type in lower case; the default also for one that cannot be read (RFC 2045 section 5.2)."""
     words = value.partition(";")[0].split(None, 1)
     return words[0].lower() if words and _TYPE.match(words[0]) else default

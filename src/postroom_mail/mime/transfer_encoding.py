@@ -8,6 +8,7 @@ from msgspec import Struct
 MAX_UU_LINES = 1_000_000
 MAX_BASE64_PIECES = 500_000
 
+# Ignored inside base64 (RFC 2045 section 6.8).
 _NOT_BASE64 = bytes(
     set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 )
@@ -30,7 +31,7 @@ def decode(data: bytes, encoding: str) -> Decoded:
             return Decoded(binascii.a2b_qp(data), False)
         case "x-uuencode" | "uuencode" | "x-uue" | "uue":
             return _decode_uu(data)
-        case _:
+        case _:  # 7bit, 8bit and binary encode nothing (RFC 2045 section 6.2)
             return Decoded(data, False)
 
 

@@ -31,6 +31,7 @@ _FEEDBACK_SUBJECT = re.compile(
     r"|abuse complaint|marked as spam|user complaint|жалоба на спам|plainte|reklamation|投诉|举报",
     re.I,
 )
+# Original-Rcpt-To is of RFC 5965 section 3.3, the others are of providers.
 _RECIPIENT_FIELDS = (
     "original-rcpt-to", "original-recipient", "removal-recipient", "x-hmxmroriginalrecipient", "x-rcpt-to",
     "x-original-rcpt-to",
@@ -44,6 +45,7 @@ def read_complaint(notice: Notice) -> Report | None:
     part = notice.first_of(COMPLAINT_TYPES)
     if part is None:
         return _read_own_form(notice)
+    # A report is a multipart/report (RFC 5965 section 2); large providers send other multiparts.
     if notice.content_type != "multipart/report" and not _is_from_feedback_loop(notice):
         return None
     fields = _fields(content_of(part).lstrip(b"\r\n"))

@@ -10,9 +10,11 @@ from postroom_mail.reports.report import RECIPIENTS_LIMIT, RecipientReport, clea
 FIELDS_LIMIT = 5_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,60}\Z")
 _OPENS_RECIPIENT = ("final-recipient", "original-recipient", "x-actual-recipient", "action")
+# RFC 3464 sections 2.3.1 and 2.3.2, and fields of older servers.
 _NAMES_RECIPIENT = ("final-recipient", "original-recipient", "x-actual-recipient", "x-original-recipient")
 _IN_TEXT = re.compile(r"^(?:Final|Original)-Recipient[ \t]{0,9}:", re.I | re.M)
 _ACTION_IN_TEXT = re.compile(r"^(?:Action|Status)[ \t]{0,9}:", re.I | re.M)
+# Beginnings of Action (RFC 3464 section 2.3.3: failed, delayed), also as some servers write it.
 _FAILED = ("fail", "undeliver", "error", "bounce", "reject", "expired")
 _DELAYED = ("delay", "warn", "deferred", "retry")
 

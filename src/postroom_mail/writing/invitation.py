@@ -68,9 +68,9 @@ def write(
         for each in invitation.attendees or recipients
     ]
     event = [
-        "BEGIN:VEVENT",
+        "BEGIN:VEVENT",  # it must have UID and DTSTAMP (RFC 5545 section 3.6.1)
         calendar_lines.text("UID", invitation.uid or sender.message_id.strip("<>")),
-        f"SEQUENCE:{invitation.sequence}",
+        f"SEQUENCE:{invitation.sequence}",  # grows with each change (RFC 5545 section 3.8.7.4)
         f"DTSTAMP:{calendar_lines.stamp(sender.sent_at)}",
         calendar_lines.moment("DTSTART", invitation.start, invitation.zone),
         calendar_lines.moment("DTEND", invitation.end, invitation.zone),
@@ -88,6 +88,7 @@ def write(
 
 
 def in_calendar(method: str, lines: list[str]) -> CalendarFile:
+    """Return the file, with PRODID and VERSION (RFC 5545 section 3.6), and METHOD for mail (RFC 5546)."""
     head = ["BEGIN:VCALENDAR", f"PRODID:{PRODUCT}", "VERSION:2.0", "CALSCALE:GREGORIAN", f"METHOD:{method}"]
     return CalendarFile(method, calendar_lines.to_bytes([*head, *lines, "END:VCALENDAR"]))
 

@@ -53,8 +53,9 @@ def decode(secret: bytes, token: str) -> Unsubscription | None:
 
 
 def header_fields(secret: bytes, base_url: str, wish: Unsubscription, inbox_id: str) -> bytes:
-    """List-Unsubscribe with one click, and the Feedback-ID by which a receiver groups complaints; only this
-    server knows whom its words stand for.
+    """Return List-Unsubscribe (RFC 2369 section 3.2) with one click (RFC 8058 section 3.1), and Feedback-ID.
+
+    By the latter a receiver groups complaints; only this server knows whom its words stand for.
     """
     words = ":".join(_pseudonym(secret, each) for each in (inbox_id, wish.account_id))
     return (

@@ -25,6 +25,7 @@ from postroom.imap.dialogue.requests import (
 )
 
 PLAIN = {"CAPABILITY", "NOOP", "CHECK", "NAMESPACE", "LOGOUT", "STARTTLS", "IDLE"}
+# HIGHESTMODSEQ: RFC 7162 section 3.1.2, SIZE: RFC 8438, DELETED: RFC 9051 section 6.3.11.
 STATUS_ITEMS = {"MESSAGES", "RECENT", "UIDNEXT", "UIDVALIDITY", "UNSEEN", "HIGHESTMODSEQ", "SIZE", "DELETED"}
 # In which state a command may come (RFC 3501 section 6).
 ANY_STATE = {"CAPABILITY", "NOOP", "LOGOUT", "ID"}
@@ -37,7 +38,7 @@ def read(name: str, cursor: CommandCursor, max_depth: int) -> Request:
     if name in PLAIN:
         cursor.require_end()
         return PlainCommand(name)
-    if name == "ID":  # whatever the client says of itself
+    if name == "ID":  # whatever the client says of itself (RFC 2971)
         return PlainCommand(name)
     # CLOSE also expunges (RFC 3501 section 6.4.2), UNSELECT does not (RFC 3691).
     if name in ("CLOSE", "UNSELECT"):
@@ -60,7 +61,7 @@ def _on_mails(name: str, cursor: CommandCursor, max_depth: int) -> Request:
     if by_uid:
         name = cursor.word()
         cursor.require(b" ")
-    if name == "EXPUNGE" and by_uid:
+    if name == "EXPUNGE" and by_uid:  # RFC 4315 section 2.1
         return ExpungeMails(cursor.number_set())
     if name == "SEARCH":
         return search_keys.read(cursor, by_uid, max_depth)
@@ -94,6 +95,7 @@ def _login(cursor: CommandCursor) -> LogIn:
 
 
 def _authenticate(cursor: CommandCursor) -> Authenticate:
+    """The first answer may come with the command; "=" is an empty one (RFC 4959 section 3)."""
     mechanism = cursor.word()
     if not cursor.take(b" "):
         return Authenticate(mechanism)
@@ -112,6 +114,7 @@ def _select(cursor: CommandCursor, is_read_only: bool) -> SelectFolder:
 
 
 def _list(cursor: CommandCursor, command: str) -> ListFolders:
+    """With several patterns (RFC 5258), SPECIAL-USE (RFC 6154 section 2) and RETURN STATUS (RFC 5819)."""
     only_special = False
     if command == "LIST" and cursor.take(b"("):
         while not cursor.take(b")"):
@@ -157,7 +160,7 @@ def _rename(cursor: CommandCursor) -> RenameFolder:
 
 def _create(cursor: CommandCursor) -> CreateFolder:
     folder = cursor.folder()
-    if cursor.take(b" ("):
+    if cursor.take(b" ("):  # RFC 6154 section 3
         raise BadCommand("special-use folders cannot be created")
     return CreateFolder(folder)
 

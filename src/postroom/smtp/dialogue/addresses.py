@@ -7,6 +7,7 @@ from postroom.smtp.dialogue.replies import Refusal
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _PLAIN = r'[^\s"@<>()\[\]\\,;:]++'
+# RFC 5321 section 4.1.2; a domain may be an address literal (section 4.1.3).
 _MAILBOX = re.compile(rf'({_QUOTED}|{_PLAIN})@([^"@]+)')
 _LABEL = r"[^\x00-,./:-@\[-^`{-\x7f]+"  # letters, digits, "_", "-" and all beyond ASCII
 _DOMAIN = re.compile(rf"\[[0-9A-Za-z.:-]+\]|{_LABEL}(?:\.{_LABEL})*")
@@ -50,7 +51,10 @@ def _reply_to_odd_path(path: str) -> bytes:
 
 
 def _routes_onwards(local: str) -> bool:
-    """Return whether a local part hides another address; after a `+` only `@` can, the rest is a free tag."""
+    """Return whether a local part hides another address (RFC 1123 section 5.2.16).
+
+    After a `+` only `@` can: the rest is a free tag.
+    """
     name = local.partition("+")[0]
     return "@" in local or "%" in name or "!" in name
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from postroom.smtp.dialogue import replies
 from postroom.smtp.dialogue.replies import Refusal
 
+# Blanks behind the colon are forbidden (RFC 5321 section 3.3), and common.
 _PATH = re.compile(r'(FROM|TO): *+<((?:"(?:[^"\\]|\\.)*+"|[^<>"\s])*+)>', re.IGNORECASE)
 _MAX_NAME_CHARACTERS = 255  # RFC 5321 section 4.5.3.1.2: of a domain
 _MAX_SIZE_DIGITS = 20  # RFC 1870 section 3

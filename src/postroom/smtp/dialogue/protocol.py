@@ -183,7 +183,8 @@ class SmtpDialogue:
             self._skips_line = False
             self._refuse(replies.LINE_TOO_LONG)
         elif not line.endswith(b"\r\n"):
-            # A client that ends lines with LF alone may end its email so too: do not guess, hang up.
+            # RFC 5321 section 2.3.8. A client that ends lines with LF alone may end its email so too: do not
+            # guess, hang up.
             self._close(replies.BARE_LINE_FEED)
         else:
             self._run_command(line[:-2])
@@ -223,6 +224,7 @@ class SmtpDialogue:
 
     def _ehlo(self, name: str) -> None:
         self._greeted_by(name, is_extended=True)
+        # RFC 2920, RFC 1870, RFC 6152, RFC 2034; STARTTLS is not offered again (RFC 3207 section 4.2).
         keywords = ["PIPELINING", f"SIZE {self._limits.max_message_bytes}", "8BITMIME", "ENHANCEDSTATUSCODES"]
         if self._offers_tls and not self._is_encrypted:
             keywords.append("STARTTLS")
@@ -239,8 +241,8 @@ class SmtpDialogue:
         self._is_extended = is_extended
 
     def _start_mail(self, text: str) -> None:
-        commands.require(self._helo_name != "", replies.HELLO_FIRST)
-        commands.require(self._mail is None, replies.MAIL_TWICE)
+        commands.require(self._helo_name != "", replies.HELLO_FIRST)  # RFC 5321 section 4.1.1.1
+        commands.require(self._mail is None, replies.MAIL_TWICE)  # RFC 5321 section 4.1.4
         argument = commands.read_path(text, "FROM")
         commands.require_mail_parameters(argument.parameters, self._limits.max_message_bytes)
         smtputf8 = "SMTPUTF8" in argument.parameters
@@ -267,6 +269,7 @@ class SmtpDialogue:
 
     def _data(self, argument: str) -> None:
         commands.require(argument == "")
+        # RFC 5321 section 3.3: an email without an accepted recipient has no DATA.
         commands.require(bool(self._current_mail().recipients), replies.NO_RECIPIENTS)
         self._phase = Phase.DATA
         self._send(replies.START_MAIL)
@@ -291,7 +294,7 @@ class SmtpDialogue:
 
     def _vrfy(self, argument: str) -> None:
         commands.require(argument != "")
-        self._send(replies.CANNOT_VERIFY)
+        self._send(replies.CANNOT_VERIFY)  # tells nobody which addresses exist (RFC 5321 section 7.3)
 
     def _expn(self, _argument: str) -> None:
         raise Refusal(replies.NOT_IMPLEMENTED)
