@@ -241,6 +241,7 @@ async def test_what_is_wrong_is_refused_with_its_field(server: Server) -> None:
         ("expectReplyBy", {"expectReplyBy": {"days": 1, "workingDays": 1}}),
         ("followUps[0]", {"followUps": [{"afterDays": 1}]}),
         ("followUps[1]", {"followUps": [{"afterDays": 1, "body": "x"}] * 2}),
+        ("followUps[0].templateId", {"followUps": [{"afterDays": 1, "templateId": "none"}]}),
         ("followUps", {"followUps": [{"afterDays": day, "body": "x"} for day in range(1, 7)]}),
     ):
         body = {"to": "bob@example.com", "subject": "x", "body": "x", **fields}

@@ -47,6 +47,14 @@ async def test_an_address_is_as_good_as_an_id(server: Server) -> None:
     made = await server.api.post("/v1/webhooks", json=webhook)
     assert made.json().get("inboxIds") == [inbox_id], made.text
 
+    copied = {
+        "name": "x",
+        "query": "x",
+        "actions": [{"type": "copyTo", "inboxId": "other@postroom.localhost"}],
+    }
+    rule = (await server.api.post(f"/v1/rules?inboxId={address}", json=copied)).json()
+    assert rule["actions"] == [{"type": "copyTo", "inboxId": other}]
+
     async with open_stream(server) as stream:
         await stream.send(json.dumps({"type": "subscribe", "inbox_ids": [address]}))
         assert json.loads(await stream.recv())["inbox_ids"] == [inbox_id]

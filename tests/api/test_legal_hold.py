@@ -144,3 +144,10 @@ async def test_holds_need_manage_and_an_agent_lifts_none(server: Server) -> None
             assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
         assert (await agent.patch(f"/v1/threads/{thread_id}", json={"is_read": True})).status_code == 200
     assert (await server.api.get(f"/v1/threads/{thread_id}")).json()["legalHold"]
+    made = await server.api.post("/v1/api-keys", json={"permissions": ["manage"]})
+    async with api_client(server.base_url, made.json()["token"]) as counsel:
+        lifted = await counsel.patch(f"/v1/threads/{thread_id}", json={"legalHold": False})
+        assert (lifted.status_code, lifted.json()["legalHold"]) == (200, False)
+        for more in ({"is_read": True}, {"legalHold": True, "is_read": True}):
+            refused = await counsel.patch(f"/v1/threads/{thread_id}", json=more)
+            assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")

@@ -70,7 +70,11 @@ async def test_a_rule_labels_marks_read_and_archives_and_the_message_says_so(ser
     message = await newest(server, inbox_id)
     done = [{"type": kind, "outcome": "done"} for kind in ("label", "markRead", "flag", "archive")]
     assert message["rules"] == [{"id": rule["id"], "name": "a rule", "actions": done}]
-    assert message["labels"] == ["flagged", "invoices"]
+    assert (message["labels"], message["folder"]) == (["flagged", "invoices"], "archive")
+    assert (await server.api.get(f"/v1/messages/{message['id']}")).json()["folder"] == "archive"
+    await server.api.patch(f"/v1/threads/{message['threadId']}", json={"isDone": False})
+    assert (await newest(server, inbox_id))["folder"] == "inbox"
+    await server.api.patch(f"/v1/threads/{message['threadId']}", json={"isDone": True})
     thread = (await server.api.get(f"/v1/threads/{message['threadId']}")).json()
     assert (thread["isDone"], thread["isRead"], thread["labels"]) == (True, True, ["flagged", "invoices"])
     listed = (await server.api.get(f"/v1/rules?inboxId={inbox_id}")).json()
@@ -231,6 +235,7 @@ async def test_a_key_sees_and_changes_only_rules_of_its_scope(server: Server) ->
         for rule in (theirs, inside):
             assert (await pod.get(f"/v1/rules/{rule['id']}")).status_code == 404
             assert (await pod.delete(f"/v1/rules/{rule['id']}")).status_code == 404
+            assert (await pod.patch(f"/v1/rules/{rule['id']}", json={"name": 5})).status_code == 404
         assert (await pod.post(f"/v1/rules?inboxId={inbox_id}", json=body)).status_code == 404
         made = (await pod.post("/v1/rules", json=body)).json()
         assert (made["podId"], made["inboxId"]) == (pod_id, None)

@@ -92,6 +92,8 @@ NOT_CODES = [
         ("Pair it\n\nYour pairing code is tulip-orbit-42", "tulip-orbit-42"),
         ("Pair it\n\ncode: 7-crossover-clockwork", "7-crossover-clockwork"),
         ("8842 1190 is your verification code", "88421190"),
+        ("Anything\n\nUse PIN 4821 to continue", "4821"),
+        ("Hello\n\nEnter the code 739201 on the page", "739201"),
     ],
 )
 def test_a_code_near_its_word_is_found(text: str, code: str) -> None:

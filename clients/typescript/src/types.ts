@@ -2106,8 +2106,8 @@ export interface Message {
   blocked: boolean;
   /** The labels. */
   labels: string[];
-  /** Where mail clients show it. Junk also has what a policy stopped. */
-  folder: "inbox" | "junk" | "sent" | "trash" | (string & {});
+  /** Where it is. Junk also has what a policy stopped; archive is received email of a thread that is done, which mail clients still show in INBOX. */
+  folder: "archive" | "inbox" | "junk" | "sent" | "trash" | (string & {});
   /** Whose answer to it its thread waits for. */
   awaiting: Awaiting | null;
   /** Whether the text of all files was read. */

@@ -18,6 +18,7 @@ SENDING = (SEND,)
 APPROVING = (APPROVE,)
 MANAGING = (MANAGE,)
 TEACHING = (SEND, MANAGE)  # what is junk
+ON_THREADS = (DRAFT, SEND, MANAGE)  # a legal hold needs manage, everything else draft or send
 
 
 def with_notes(held: Iterable[str]) -> set[str]:

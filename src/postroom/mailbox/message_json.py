@@ -1,6 +1,6 @@
 """The JSON of a message: the stored document, with what changes or expires appended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Protocol
 
 import msgspec
@@ -27,6 +27,7 @@ from postroom.mailbox.messages import (
     SENT,
     TRASHED,
     Slice,
+    list_archived,
 )
 from postroom.storage.database import Tx
 
@@ -115,13 +116,20 @@ def to_json(tx: Tx, found: Sequence[ShownMessage], links: Links) -> list[bytes]:
 def _endings(tx: Tx, found: Sequence[ShownMessage], links: Links) -> list[bytes]:
     asking = [message.id for message in found if message.status in (PENDING, SENT)]
     awaiting = follow_ups.list_awaiting(tx, asking) if asking else {}
-    marked = [message for message in found if message.marks or message.id in awaiting]
-    endings = _read_endings(tx, marked, links, awaiting) if marked else {}
+    received = [message.id for message in found if message.status == RECEIVED]
+    archived = list_archived(tx, received) if received else frozenset()
+    special = archived.union(awaiting)
+    marked = [message for message in found if message.marks or message.id in special]
+    endings = _read_endings(tx, marked, links, awaiting, archived) if marked else {}
     return [endings.get(message.id) or _PLAIN[message.status] for message in found]
 
 
 def _read_endings(
-    tx: Tx, found: Sequence[ShownMessage], links: Links, awaiting: Mapping[str, Awaiting]
+    tx: Tx,
+    found: Sequence[ShownMessage],
+    links: Links,
+    awaiting: Mapping[str, Awaiting],
+    archived: Collection[str],
 ) -> dict[str, bytes]:
     files = attachments.list_of_messages(tx, [message.id for message in found if message.marks & FILES])
     held = holds.list_of_messages(tx, [message.id for message in found if message.marks & HELD])
@@ -139,6 +147,7 @@ def _read_endings(
             held.get(message.id),
             named.get(message.id, []),
             awaiting.get(message.id),
+            _folder(message, message.id in archived),
         )
         for message in found
     }
@@ -150,6 +159,7 @@ def _ending(
     hold: Hold | None,
     named: Sequence[str],
     awaiting: Awaiting | None,
+    folder: bytes,
 ) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.marks & CAPTURED else b""
@@ -165,20 +175,22 @@ def _ending(
         blocked,
         why,
         msgspec.json.encode(named),
-        _folder(message),
+        folder,
         msgspec.json.encode(awaiting),
         are_read,
         msgspec.json.encode(files),
     )
 
 
-def _folder(message: ShownMessage) -> bytes:
-    """Where mail clients show it: what a policy stopped is in Junk too."""
+def _folder(message: ShownMessage, is_archived: bool) -> bytes:
+    """What a policy stopped is in Junk too. Of a thread that is done, received email is in the archive."""
     if message.marks & TRASHED:
         return b"trash"
     if message.marks & (JUNK_MARK | BLOCKED_MARK):
         return b"junk"
-    return b"inbox" if message.status == RECEIVED else b"sent"
+    if message.status != RECEIVED:
+        return b"sent"
+    return b"archive" if is_archived else b"inbox"
 
 
 def _are_read(message: ShownMessage, files: Sequence[ShownAttachment]) -> bool:

@@ -11,6 +11,7 @@ from postroom.errors import no_such
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import uid_map
+from postroom.mailbox.thread_work import DONE
 from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, literal, update
 
@@ -299,6 +300,18 @@ def lock(tx: Tx, message_id: str) -> None:
 def find_direction(tx: Tx, message_id: str) -> str:
     row = tx.one("select direction from messages where id = :id", id=message_id)
     return "" if row is None else str(row["direction"])
+
+
+def list_archived(tx: Tx, message_ids: Sequence[str]) -> frozenset[str]:
+    """Return those whose thread is done."""
+    rows = all_of(
+        tx,
+        "select messages.id from messages join threads on threads.id = messages.thread_id"
+        f" where threads.state = {DONE} and :wanted",
+        "messages.id",
+        message_ids,
+    )
+    return frozenset(row["id"] for row in rows)
 
 
 def set_status(tx: Tx, message_id: str, status: str) -> bool:

@@ -109,10 +109,14 @@ def get(tx: Tx, scope: Scope, template_id: str) -> Template:
 
 def get_of_inbox(tx: Tx, inbox: Inbox, wanted: str) -> Template:
     """By id or name."""
-    found = _find_by(tx, "id", inbox.id, wanted) or _find_by(tx, "name", inbox.id, wanted)
+    found = find_of_inbox(tx, inbox.id, wanted)
     if found is None:
         raise NotFound("The inbox has no such template.")
     return found
+
+
+def find_of_inbox(tx: Tx, inbox_id: str, wanted: str) -> Template | None:
+    return _find_by(tx, "id", inbox_id, wanted) or _find_by(tx, "name", inbox_id, wanted)
 
 
 def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> Template | None:

@@ -80,9 +80,13 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
         return show_item(cls, delivery, address=delivery.target, next_attempt_at=due_at)
 
 
-FOLDER = "Where mail clients show it. Junk also has what a policy stopped."
+FOLDER = (
+    "Where it is. Junk also has what a policy stopped; archive is received email of a thread that is done,"
+    " which mail clients still show in INBOX."
+)
 IMPORTED = "true: put here by a mail client or an import; this server did not receive it."
 AWAITING = "Whose answer to it its thread waits for."
+Folder = Literal["inbox", "archive", "junk", "trash", "sent"]
 # A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
 Message = msgspec.defstruct(
     "Message",
@@ -91,7 +95,7 @@ Message = msgspec.defstruct(
         ("status", Literal["pending", "sent", "received", "failed"]),
         ("blocked", bool),
         ("labels", list[str]),
-        ("folder", Annotated[Literal["inbox", "junk", "trash", "sent"], Meta(description=FOLDER)], "inbox"),
+        ("folder", Annotated[Folder, Meta(description=FOLDER)], "inbox"),
         ("awaiting", Annotated[Awaiting | None, Meta(description=AWAITING)], None),
         ("attachments_read", bool),
         ("attachments", list[ShownAttachment]),

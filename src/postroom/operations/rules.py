@@ -150,12 +150,12 @@ def create_rule(tx: Tx, caller: Caller, within: Scope, body: NewMailRule, now: i
 
 def get_rule(tx: Tx, caller: Caller, rule_id: str) -> MailRule:
     """Get a rule"""
-    return _show_all(tx, [get_of(tx, caller, rule_id)])[0]
+    return _show_all(tx, [get_of(tx, caller.scope, rule_id)])[0]
 
 
 def change_rule(tx: Tx, caller: Caller, rule_id: str, body: MailRuleChange, now: int) -> MailRule:
     """Change a rule; the caller who changes its actions answers for what it sends"""
-    rule = get_of(tx, caller, rule_id)
+    rule = get_of(tx, caller.scope, rule_id)
     before, place = _show(tx, rule.id), scope_of(rule)
     given = {name: getattr(body, name) for name in body.__struct_fields__}
     given = {name: value for name, value in given.items() if value is not UNSET}
@@ -181,7 +181,7 @@ def change_rule(tx: Tx, caller: Caller, rule_id: str, body: MailRuleChange, now:
 
 def delete_rule(tx: Tx, caller: Caller, rule_id: str, now: int) -> None:
     """Delete a rule; what it did stays"""
-    rule = get_of(tx, caller, rule_id)
+    rule = get_of(tx, caller.scope, rule_id)
     before = _show(tx, rule.id)
     rules.remove(tx, rule)
     audit.record_by(tx, caller, "rule.deleted", rule.id, now, within=scope_of(rule), before=before)
@@ -193,15 +193,15 @@ def _show(tx: Tx, rule_id: str) -> MailRule:
     return _show_all(tx, [rule])[0]
 
 
-def get_of(tx: Tx, caller: Caller, rule_id: str) -> rules.Rule:
-    """Return a rule in the caller's scope. Keys of a pod do not find rules of the account."""
-    rule = rules.get(tx, caller.account_id, rule_id)
+def get_of(tx: Tx, scope: Scope, rule_id: str) -> rules.Rule:
+    """Return a rule in a scope. Keys of a pod do not find rules of the account."""
+    rule = rules.get(tx, scope.account_id, rule_id)
     place = scope_of(rule)
     if place.inbox_id is not None:
         inbox = inboxes.find(tx, place.inbox_id)
-        is_there = inbox is not None and inboxes.is_within(inbox, caller.scope)
+        is_there = inbox is not None and inboxes.is_within(inbox, scope)
     else:
-        is_there = caller.scope.includes(place)
+        is_there = scope.includes(place)
     if not is_there:
         raise no_such("rule")
     return rule

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.permissions import MANAGING, require_any
+from postroom.accounts.permissions import MANAGING, WRITING, require_any
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
@@ -109,6 +109,10 @@ class ThreadChange(Struct, frozen=True):
         ]
         | UnsetType
     ) = field(default=UNSET, name="legalHold")
+
+    @property
+    def is_legal_hold_alone(self) -> bool:
+        return self.legal_hold is not UNSET and self == ThreadChange(legal_hold=self.legal_hold)
 
     @property
     def flag(self) -> bool | None:
@@ -258,6 +262,8 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
     """Change a thread: read flag, labels, assignee, snoozed, done"""
     if body.legal_hold is not UNSET:
         require_any(caller.permissions, MANAGING)
+    if caller.words is None and not body.is_legal_hold_alone:
+        require_any(caller.permissions, WRITING)
     thread = threads.get(tx, caller.scope, thread_id)
     if (flag := body.flag) is not None:
         labels.record_read(tx, thread, flag, now)

@@ -3,7 +3,7 @@
 from postroom.clock import DAY
 from postroom.errors import BadRequest
 from postroom.limits import EXPECT_DAYS
-from postroom.mailbox import follow_ups, working_time
+from postroom.mailbox import follow_ups, templates, working_time
 from postroom.mailbox.follow_ups import Expected, FollowUp
 from postroom.mailbox.threads import Thread
 from postroom.outward.send_stages import Expectation, Ready
@@ -31,11 +31,25 @@ def begin(tx: Tx, ready: Ready) -> None:
         return
     since = order.send_at or ready.submission.now
     nudges = to_follow_ups(ready, since)
+    require_templates(tx, ready)
     expects = order.expects or Expectation(until=nudges[0].due_at)
     until = to_moment(tx, expects, ready.inbox_id, since)
     sender = ", ".join(ready.addresses)
     follow_ups.expect(tx, ready.thread, Expected(until, since, sender, ready.document.id))
     follow_ups.add_all(tx, nudges)
+
+
+def require_templates(tx: Tx, ready: Ready) -> None:
+    """Raise unless the inbox has the template of each follow-up: when it is due, nobody reads an error."""
+    for number, nudge in enumerate(ready.submission.order.nudges):
+        if (
+            nudge.template_id is not None
+            and templates.find_of_inbox(tx, ready.inbox_id, nudge.template_id) is None
+        ):
+            raise BadRequest(
+                f"The inbox has no template {nudge.template_id[:100]!r}. GET /v1/templates lists them.",
+                field=f"followUps[{number}].templateId",
+            )
 
 
 def to_moment(tx: Tx, expects: Expectation, inbox_id: str, since: int) -> int:

@@ -12,15 +12,16 @@ from postroom import traces
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
+from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
 from postroom.errors import no_such
-from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
 from postroom.fields import ScopeFilter
 from postroom.mailbox import drafts, inbox_calendars, inboxes, jobs, messages, templates, threads
 from postroom.mailbox.calendars import calendar_events
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
+from postroom.operations import rules, webhook_list
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import client_address
@@ -115,7 +116,12 @@ def find_key(tx: Tx, scope: Scope, key_id: str) -> object:
 
 
 def find_webhook(tx: Tx, scope: Scope, webhook_id: str) -> object:
-    return webhook_list.get(tx, scope.account_id, webhook_id)
+    return webhook_list.get_of(tx, scope, webhook_id)
+
+
+def find_rule(tx: Tx, scope: Scope, rule_id: str) -> object:
+    """Return a rule for incoming email, or whether the account has such a rule of a policy."""
+    return policy.has_rule(tx, scope.account_id, rule_id) or rules.get_of(tx, scope, rule_id)
 
 
 def find_user(tx: Tx, scope: Scope, user_id: str) -> object:
@@ -137,6 +143,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
     "webhook_id": find_webhook,
     "user_id": find_user,
     "job_id": jobs.get,
+    "rule_id": find_rule,
 }
 
 

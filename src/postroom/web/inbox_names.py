@@ -33,7 +33,10 @@ async def in_path(resources: Resources, found: Found | ApiError) -> Found | ApiE
 
 
 async def in_fields(call: Call, given: T) -> T:
-    """With ids in `inbox_id` and `inbox_ids` of a query or a body. /v0 reads addresses separately."""
+    """With ids in `inbox_id` and `inbox_ids` of a query, a body or an action of a rule.
+
+    /v0 reads addresses separately.
+    """
     if not isinstance(given, Struct) or is_of_agentmail(call.request):
         return given
     changed: dict[str, Any] = {}
@@ -43,4 +46,7 @@ async def in_fields(call: Call, given: T) -> T:
             changed[name] = await to_ids(call.resources, value)
         elif isinstance(value, str) and "@" in value:
             changed[name] = ",".join(await to_ids(call.resources, value.split(",")))
+    actions = getattr(given, "actions", None)
+    if isinstance(actions, list):  # of a rule: copyTo names an inbox
+        changed["actions"] = [await in_fields(call, action) for action in actions]
     return structs.replace(given, **changed) if changed else given

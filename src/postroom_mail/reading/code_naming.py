@@ -189,7 +189,7 @@ class _Place:
             return is_about_signing_in and self.is_alone()
         if self._is_named_well():
             return True
-        if self._is_announced(is_about_signing_in):
+        if self._is_announced(is_about_signing_in) or self._is_typed():
             return True
         if not is_about_signing_in:
             return False
@@ -211,6 +211,12 @@ class _Place:
             )
         is_last = _NOTHING_ELSE_BEHIND.match(self.behind.partition("\n")[0]) is not None
         return self.is_alone() or (is_last and self.is_in_the_sentence())
+
+    def _is_typed(self) -> bool:
+        """`Enter PIN 4711 at the door`, in one line and without other words in between."""
+        if self.kind != "digits" or not self.follows or not self.is_named or "\n" in self.between:
+            return False
+        return self.naming.is_asked_for()
 
     def _is_named_well(self) -> bool:
         """`code: 4711` or `code is 4711` at the end of a sentence; `code 4711` if it is all the line."""

@@ -75,6 +75,15 @@ def set_mode(tx: Tx, within: Scope, direction: str, mode: str) -> None:
     _keep(tx, within, direction, mode=mode)
 
 
+def has_rule(tx: Tx, account_id: str, rule_id: str) -> bool:
+    found = ids.is_id(ids.RULE, rule_id) and tx.one(
+        "select 1 as found from policy_rules where id = :id and account_id = :account_id",
+        id=rule_id,
+        account_id=account_id,
+    )
+    return bool(found)
+
+
 def add_rule(tx: Tx, within: Scope, direction: str, kind: str, value: str, now: int) -> PolicyRule:
     """An existing rule stays as it is."""
     rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
