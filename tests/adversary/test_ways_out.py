@@ -43,25 +43,6 @@ QUOTING = (
     ways_out.by_answer,
     ways_out.by_rule,
 )  # links of the automatic quote do not count
-WAYS = [
-    ways_out.by_rest,
-    ways_out.by_alias,
-    ways_out.by_upload,
-    ways_out.by_mcp,
-    ways_out.by_draft,
-    ways_out.by_template,
-    ways_out.by_second_vocabulary,
-    ways_out.by_submission,
-    ways_out.by_draft_of_a_mail_client,
-    ways_out.by_redirect,
-    ways_out.by_rule,
-    ways_out.by_redirecting_rule,
-    ways_out.by_forward,
-    ways_out.by_answer,
-    ways_out.by_invitation,
-    ways_out.by_calendar_event,
-    ways_out.by_caldav,
-]
 
 
 @pytest.fixture
@@ -94,7 +75,7 @@ def unseen(page: str, content: dict[str, Any]) -> set[str]:
 
 @pytest.mark.share(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", ways_out.ALL, ids=lambda way: way.__name__)
 async def test_what_leaves_is_what_the_approver_saw(
     server: Server, peer: SmtpPeer, way: WayOut, part: int
 ) -> None:

@@ -310,3 +310,24 @@ def escape(text: str) -> str:
         .replace(",", "\\,")
         .replace(";", "\\;")
     )
+
+
+ALL: tuple[WayOut, ...] = (
+    by_rest,
+    by_alias,
+    by_upload,
+    by_mcp,
+    by_draft,
+    by_template,
+    by_second_vocabulary,
+    by_submission,
+    by_draft_of_a_mail_client,
+    by_redirect,
+    by_rule,
+    by_redirecting_rule,
+    by_forward,
+    by_answer,
+    by_invitation,
+    by_calendar_event,
+    by_caldav,
+)

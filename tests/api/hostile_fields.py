@@ -19,9 +19,9 @@ from postroom.limits import REQUEST_BYTES
 from postroom.web.connection import URL_LIMIT_BYTES
 from postroom.web.dashboard.forms import (
     COOKIE,
+    EMAIL_FORM_BYTES,
     FORM,
     FORM_LIMIT_BYTES,
-    LETTER_LIMIT_BYTES,
     read_form,
     read_upload,
 )
@@ -122,7 +122,7 @@ WANTED: dict[str, dict[str, Any]] = {
 
 BODY_LIMITS: dict[Callable[..., Awaitable[Any]], int] = {
     read_form: FORM_LIMIT_BYTES,
-    read_upload: LETTER_LIMIT_BYTES,
+    read_upload: EMAIL_FORM_BYTES,
 }
 
 

@@ -21,25 +21,6 @@ FREE = dict.fromkeys(("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY"), "0")
 LINE = "An agent wrote this."
 # Email that stays as its author wrote it; of a mail client this is mostly a person.
 NOT_WRITTEN_HERE = (ways_out.by_redirect, ways_out.by_redirecting_rule, ways_out.by_submission)
-WAYS: tuple[WayOut, ...] = (
-    ways_out.by_rest,
-    ways_out.by_alias,
-    ways_out.by_upload,
-    ways_out.by_mcp,
-    ways_out.by_draft,
-    ways_out.by_template,
-    ways_out.by_second_vocabulary,
-    ways_out.by_submission,
-    ways_out.by_draft_of_a_mail_client,
-    ways_out.by_redirect,
-    ways_out.by_rule,
-    ways_out.by_redirecting_rule,
-    ways_out.by_forward,
-    ways_out.by_answer,
-    ways_out.by_invitation,
-    ways_out.by_calendar_event,
-    ways_out.by_caldav,
-)
 
 
 @pytest.fixture
@@ -67,7 +48,7 @@ async def test_every_way_out_has_a_receipt_and_says_that_an_agent_wrote_it(
     assert (await server.api.patch(f"/v1/inboxes/{inbox_id}", json=rule)).status_code == 200
     keys = (await server.api.get("/.well-known/postroom-keys.json")).json()
     faults: dict[str, Any] = {}
-    for way in WAYS:
+    for way in ways_out.ALL:
         message_id = await accepted(server, inbox_id, way)
         await settled(server, message_id)
         receipt = (await server.api.get(f"/v1/messages/{message_id}/receipt")).json()

@@ -78,7 +78,7 @@ SECTIONS = {
         f"{mcp.PARTS_LIMIT:,} values",
         "a form of the dashboard": f"{size(forms.FORM_LIMIT_BYTES)} and {forms.FIELDS_LIMIT:,} fields; with "
         f"an email "
-        f"{size(forms.LETTER_LIMIT_BYTES)} and its files",
+        f"{size(forms.EMAIL_FORM_BYTES)} and its files",
         "feedback": f"{limits.FEEDBACK_A_DAY} a day with one key",
     },
     "SMTP": {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from postroom.host_setup.systemd import Service
 from postroom_client import profiles
 from postroom_client.cli.doctor_checks import Finding
-from postroom_client.cli.outward.test_letter import SUBJECT, TEXT, to_finding, wait_until_settled
+from postroom_client.cli.outward.test_email import SUBJECT, TEXT, to_finding, wait_until_settled
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
 from postroom_client.transport.exchange import Patience

@@ -20,12 +20,12 @@ LEASE_HELD = 10 * MINUTE
 
 async def watch_domains(resources: Resources) -> None:
     """Runs until cancelled."""
-    await asyncio.sleep(leader_leases.FIRST_SECONDS)
-    while True:
-        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
-            while await look_at_some(resources):
-                pass
-        await asyncio.sleep(PAUSE_SECONDS)
+    await leader_leases.lead(resources, LEASE, LEASE_HELD, look_at_all, PAUSE_SECONDS)
+
+
+async def look_at_all(resources: Resources) -> None:
+    while await look_at_some(resources):
+        pass
 
 
 async def look_at_some(resources: Resources) -> int:

@@ -1,4 +1,7 @@
-"""Duties: work of all nodes that one of them does at a time; a node that died holds none for long."""
+"""Leases of work that one of all nodes does at a time; a node that died holds none for long."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
@@ -28,6 +31,21 @@ async def hold(resources: Resources, name: str, length: int) -> bool:
     if await resources.db.read(_has_half, name, me, now):
         return True
     return await resources.db.write(take, name, me, now + ALONE, now)
+
+
+async def lead(
+    resources: Resources,
+    name: str,
+    length: int,
+    work: Callable[[Resources], Awaitable[object]],
+    pause_seconds: float,
+) -> None:
+    """Run until cancelled: while this node has the lease, do the work and pause, again and again."""
+    await asyncio.sleep(FIRST_SECONDS)
+    while True:
+        if await hold(resources, name, length):
+            await work(resources)
+        await asyncio.sleep(pause_seconds)
 
 
 async def announce_node(resources: Resources, where: str, length: int) -> None:

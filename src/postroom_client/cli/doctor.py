@@ -25,9 +25,9 @@ def doctor(context: CommandContext, send_to: SendTo = None, inbox_id: InboxId = 
 
     findings = list(doctor_checks.examine(context.settings))
     if send_to is not None:
-        from postroom_client.cli.outward.test_letter import send_test_letter
+        from postroom_client.cli.outward.test_email import send_test_email
 
-        findings += send_test_letter(context.client, context.require_inbox_id(inbox_id), send_to)
+        findings += send_test_email(context.client, context.require_inbox_id(inbox_id), send_to)
     raw = output.encode({"checks": [finding.to_json() for finding in findings]})
     context.show_result(raw, findings, _show)
     if any(finding.verdict == "fail" for finding in findings):

@@ -1,7 +1,5 @@
 """Reports to domains once a day what came in their name, and what was done with it (RFC 9990)."""
 
-import asyncio
-
 from postroom import ids, log
 from postroom.accounts import accounts, domains
 from postroom.accounts.dkim_keys import DkimKey
@@ -13,10 +11,10 @@ from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import system_emails
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import dmarc_reports, dmarc_results, leader_leases
+from postroom.queue import dmarc_results, leader_leases, sent_reports
 from postroom.queue.deliveries import Delivery
-from postroom.queue.dmarc_reports import SentDmarcReport
 from postroom.queue.outcomes import TriedDelivery
+from postroom.queue.sent_reports import SentReport
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom_mail.authentication.lookup import DnsTemporary
@@ -34,11 +32,7 @@ CONSENT = b"v=DMARC1"
 
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
-    await asyncio.sleep(leader_leases.FIRST_SECONDS)
-    while True:
-        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
-            await write_due(resources)
-        await asyncio.sleep(PAUSE_SECONDS)
+    await leader_leases.lead(resources, LEASE, LEASE_HELD, write_due, PAUSE_SECONDS)
 
 
 async def write_due(resources: Resources) -> None:
@@ -74,7 +68,9 @@ def write_one(tx: Tx, domain: str, day: int, mailboxes: list[str], own_domain: s
     report_id = ids.new(ids.DMARC_REPORT, now)
     content = dmarc_report_writing.write_report(own_domain, report_id, day, domain, seen)
     targets = [(each, domain_of(each)) for each in mailboxes]
-    return dmarc_reports.add(tx, SentDmarcReport(report_id, domain, day, content), first.id, targets, now)
+    return sent_reports.add(
+        tx, "dmarc_reports", SentReport(report_id, domain, day, content), first.id, targets, now
+    )
 
 
 # --- delivering
@@ -92,14 +88,14 @@ async def deliver_report(resources: Resources, outbound: Outbound, delivery: Del
     await outbound.recorder.record(tried, lambda: reviewers.write_tried(resources, tried))
 
 
-def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentDmarcReport | None, tuple[DkimKey, ...]]:
-    return dmarc_reports.find(tx, report_id), domains.signing_keys(tx, own_domain, own_domain)
+def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentReport | None, tuple[DkimKey, ...]]:
+    return sent_reports.find(tx, "dmarc_reports", report_id), domains.signing_keys(tx, own_domain, own_domain)
 
 
 async def send_mail(
     resources: Resources,
     outbound: Outbound,
-    report: SentDmarcReport,
+    report: SentReport,
     keys: tuple[DkimKey, ...],
     recipient: str,
 ) -> Receipt:

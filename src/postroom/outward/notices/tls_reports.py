@@ -1,6 +1,5 @@
 """Reports to domains once a day how TLS sessions with their servers began, by mail or HTTPS (RFC 8460)."""
 
-import asyncio
 from itertools import groupby
 
 from postroom import ids, log
@@ -21,10 +20,10 @@ from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import notify_people, system_emails
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import leader_leases, tls_reports, tls_sessions
+from postroom.queue import leader_leases, sent_reports, tls_sessions
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
-from postroom.queue.tls_reports import SentTlsReport
+from postroom.queue.sent_reports import SentReport
 from postroom.queue.tls_sessions import SUCCESS, CountedSession
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -40,11 +39,7 @@ LEASE_HELD = 10 * MINUTE
 
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
-    await asyncio.sleep(leader_leases.FIRST_SECONDS)
-    while True:
-        if await leader_leases.hold(resources, LEASE, LEASE_HELD):
-            await write_due(resources)
-        await asyncio.sleep(PAUSE_SECONDS)
+    await leader_leases.lead(resources, LEASE, LEASE_HELD, write_due, PAUSE_SECONDS)
 
 
 async def write_due(resources: Resources) -> None:
@@ -67,7 +62,9 @@ def write_one(tx: Tx, domain: str, day: int, addresses: list[str], own_domain: s
     report_id = ids.new(ids.TLS_REPORT, now)
     content = tls_report_writing.write_report(own_domain, report_id, day, to_results(counted))
     targets = [(each, tls_report_writing.lane_of(each)) for each in addresses]
-    return tls_reports.add(tx, SentTlsReport(report_id, domain, day, content), first.id, targets, now)
+    return sent_reports.add(
+        tx, "tls_reports", SentReport(report_id, domain, day, content), first.id, targets, now
+    )
 
 
 def to_results(counted: list[CountedSession]) -> list[PolicyResult]:
@@ -115,12 +112,12 @@ async def deliver_report(
     await outbound.recorder.record(tried, lambda: reviewers.write_tried(resources, tried))
 
 
-def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentTlsReport | None, tuple[DkimKey, ...]]:
-    return tls_reports.find(tx, report_id), domains.signing_keys(tx, own_domain, own_domain)
+def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentReport | None, tuple[DkimKey, ...]]:
+    return sent_reports.find(tx, "tls_reports", report_id), domains.signing_keys(tx, own_domain, own_domain)
 
 
 async def send_mail(
-    resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
+    resources: Resources, outbound: Outbound, report: SentReport, keys: tuple[DkimKey, ...], target: str
 ) -> Receipt:
     own_domain, recipient = resources.config.domain, tls_report_writing.mailbox_of(target)
     sender = f"{NOBODYS_NAME}@{own_domain}"

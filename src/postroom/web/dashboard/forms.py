@@ -28,10 +28,10 @@ from postroom.web.requests.files_body import (
 from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, read_bytes
 
 FORM_LIMIT_BYTES = 256 * 1024
-LETTER_LIMIT_BYTES = 2 * 1024 * 1024  # of a form that has a whole email in it
+EMAIL_FORM_BYTES = 2 * 1024 * 1024  # of a form that has a whole email in it
 FIELDS_LIMIT = 1000
 FIELD_CHARACTERS = 5_000
-LONG_FIELDS = {"body": LETTER_LIMIT_BYTES, **dict.fromkeys(("to", "cc", "bcc"), LIST_LIMIT_CHARACTERS)}
+LONG_FIELDS = {"body": EMAIL_FORM_BYTES, **dict.fromkeys(("to", "cc", "bcc"), LIST_LIMIT_CHARACTERS)}
 HOME = "/app"
 WHOLE_SCOPE = "all"  # its own choice: fields without text are as if they were not sent
 COOKIE = "postroom_session"
@@ -61,7 +61,7 @@ def _decode(raw: bytes, kind: type[Struct]) -> Any:
 async def read_upload(request: Request, kind: type[Struct]) -> Any:
     """A form that may carry files; `kind` has a field `attachments` for them."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return await read_form(request, kind, LETTER_LIMIT_BYTES)
+        return await read_form(request, kind, EMAIL_FORM_BYTES)
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
             pairs, files = await _read_parts(request)
@@ -76,7 +76,7 @@ async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[Sen
     """A browser sends a part without a name if no file was chosen."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
-    async with counted.form(max_files=limits.ATTACHMENTS, max_part_size=LETTER_LIMIT_BYTES) as form:
+    async with counted.form(max_files=limits.ATTACHMENTS, max_part_size=EMAIL_FORM_BYTES) as form:
         chosen = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
         files = [file for file in chosen if file.filename]
         require_files_fit(file.size or 0 for file in files)

@@ -1,4 +1,4 @@
-"""Delivery results by provider, and a test letter: sent, followed, and shown with its checks."""
+"""Delivery results by provider, and a test email: sent, followed, and shown with its checks."""
 
 import secrets
 from operator import attrgetter
@@ -39,11 +39,11 @@ class ProvidersQuery(Struct, frozen=True):
     days: Literal["1", "7", "30"] = "7"
 
 
-class SentLetter(Struct, frozen=True):
+class SentTestEmail(Struct, frozen=True):
     id: str
 
 
-class LetterForm(Struct, rename="camel", frozen=True):
+class TestEmailForm(Struct, rename="camel", frozen=True):
     to: str
     inbox_id: str
 
@@ -78,15 +78,15 @@ async def export(context: PageContext, query: ProvidersQuery) -> Response:
     )
 
 
-async def send_letter(context: PageContext, body: LetterForm) -> Response:
+async def send_test_email(context: PageContext, body: TestEmailForm) -> Response:
     wanted = SendBody(body=TEXT, subject=SUBJECT, to=body.to)
     order = await to_order(body.inbox_id, f"letter-{secrets.token_urlsafe(16)}", wanted)
     sent = await api_send.accept_order(context.call, order)
-    message_id = msgspec.json.decode(sent.content, type=SentLetter).id
+    message_id = msgspec.json.decode(sent.content, type=SentTestEmail).id
     return go(f"{PATH}/letters/{message_id}", "The test email is on its way.")
 
 
-async def show_letter(context: PageContext, message_id: str) -> Response:
+async def show_test_email(context: PageContext, message_id: str) -> Response:
     """The checks query DNS, so they run only when the email is finished."""
     message = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if message["direction"] != "outbound":

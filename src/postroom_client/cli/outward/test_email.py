@@ -17,7 +17,7 @@ TEXT = (
 VERDICTS: dict[str, Verdict] = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 
 
-def send_test_letter(client: Client, inbox_id: str, address: str) -> Iterator[Finding]:
+def send_test_email(client: Client, inbox_id: str, address: str) -> Iterator[Finding]:
     sent = client.send(inbox_id, to=address, subject=SUBJECT, body=TEXT)
     yield to_finding(wait_until_settled(client, sent.id))
     domain = client.get_inbox(inbox_id).address.rpartition("@")[2]
