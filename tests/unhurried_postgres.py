@@ -8,18 +8,20 @@ from contextlib import contextmanager
 
 import pytest
 
+from postroom.storage import lock_waiters
 from postroom.storage.engines import postgres, postgres_connections
 
 LONG_SECONDS = 60.0
 SESSION_LIMITS = (postgres.LIMITS_OF_WRITERS, postgres.LIMITS_OF_READERS, postgres.LIMITS_OF_LONG_READERS)
 USUAL_SESSION_LIMITS = tuple(dict(limits) for limits in SESSION_LIMITS)
 USUAL_WRITER_LIMITS = USUAL_SESSION_LIMITS[0]
-CONNECTION_LIMITS = (
+OTHER_LIMITS = (
+    (lock_waiters, "LOCK_WAIT_SECONDS"),
     (postgres_connections, "SUSPICIOUS_SECONDS"),
     (postgres_connections, "HUNG_SECONDS"),
     (postgres, "HUNG_SECONDS"),
 )
-USUAL_CONNECTION_LIMITS = [getattr(module, name) for module, name in CONNECTION_LIMITS]
+USUAL_OTHER_LIMITS = [getattr(module, name) for module, name in OTHER_LIMITS]
 
 
 def lengthen_limits() -> None:
@@ -31,7 +33,7 @@ def lengthen_limits() -> None:
                 if name.endswith(("statement_timeout", "session_timeout"))
             }
         )
-    for module, name in CONNECTION_LIMITS:
+    for module, name in OTHER_LIMITS:
         setattr(module, name, LONG_SECONDS)
 
 
@@ -41,6 +43,6 @@ def usual_limits() -> Iterator[None]:
         for limits, usual in zip(SESSION_LIMITS, USUAL_SESSION_LIMITS, strict=True):
             for name, value in usual.items():
                 patch.setitem(limits, name, value)
-        for (module, name), value in zip(CONNECTION_LIMITS, USUAL_CONNECTION_LIMITS, strict=True):
+        for (module, name), value in zip(OTHER_LIMITS, USUAL_OTHER_LIMITS, strict=True):
             patch.setattr(module, name, value)
         yield

@@ -18,7 +18,6 @@ from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
-from postroom.storage import lock_waiters
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
@@ -263,9 +262,8 @@ def is_any_waiting_for_a_row(tx: Tx) -> bool:
 
 
 async def test_a_send_that_meets_the_end_of_a_pause_on_another_node_is_not_held_for_good(
-    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
 ) -> None:
-    monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 120.0)
     async with running(tmp_path, postgres_url, clock, relay_to(peer)) as server:
         inbox_id = await server.new_inbox("bob")
         await server.api.put(f"/v1/pause?inboxId={inbox_id}")

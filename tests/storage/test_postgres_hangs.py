@@ -47,12 +47,6 @@ async def counters(postgres_url: str) -> AsyncIterator[Database]:
     await db.close()
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, nobody is told that it takes too long."""
-    monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 120.0)
-
-
 @contextmanager
 def held_row(url: str, name: str, **limits: str) -> Iterator[psycopg.Connection[tuple[str]]]:
     """As by a node that was stopped in mid-transaction: it says nothing, and does not go either."""
@@ -64,7 +58,7 @@ def held_row(url: str, name: str, **limits: str) -> Iterator[psycopg.Connection[
 
 
 async def test_who_needs_a_row_that_is_held_keeps_nobody_else_waiting(
-    counters: Database, postgres_url: str, patient: None
+    counters: Database, postgres_url: str
 ) -> None:
     with held_row(postgres_url, "07") as other:
         stuck = [asyncio.create_task(counters.write(count, "07")) for _ in range(10)]
@@ -78,7 +72,7 @@ async def test_who_needs_a_row_that_is_held_keeps_nobody_else_waiting(
 
 
 async def test_of_items_that_are_stored_together_only_those_that_need_the_row_wait(
-    counters: Database, postgres_url: str, patient: None
+    counters: Database, postgres_url: str
 ) -> None:
     with held_row(postgres_url, "07") as other:
         together = {name: asyncio.create_task(counters.write_together(count_all, name)) for name in ROWS}
@@ -103,7 +97,7 @@ async def until_patience_is(db: Database, value: str) -> None:
 
 
 async def test_while_a_row_is_known_to_be_held_the_writer_hardly_waits_for_any(
-    counters: Database, postgres_url: str, patient: None
+    counters: Database, postgres_url: str
 ) -> None:
     usual = postgres.LIMITS_OF_WRITERS["lock_timeout"]
     assert await counters.write(patience) == usual
@@ -145,7 +139,7 @@ async def test_every_session_has_the_limits_of_its_kind(postgres_url: str) -> No
 
 
 async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_holds(
-    counters: Database, postgres_url: str, patient: None
+    counters: Database, postgres_url: str
 ) -> None:
     with held_row(postgres_url, "07", **USUAL_WRITER_LIMITS) as frozen:
         await counters.write(count, "07")
