@@ -206,7 +206,9 @@ def begin(config: pytest.Config, connection: Connection) -> None:
     """With its own captured output; what happens is told to the first process."""
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
-    plugins.register(Reporter(config, connection))
+    reporter = Reporter(config)
+    plugins.register(reporter)  # which is told all warnings of the run so far
+    reporter.connection = connection
     if capture := plugins.getplugin("capturemanager"):
         capture.stop_global_capturing()
         capture.start_global_capturing()
@@ -223,17 +225,22 @@ def run_test(session: pytest.Session, connection: Connection, place: int, follow
 class Reporter:
     """Sends on what a plugin of pytest may see of a run."""
 
-    def __init__(self, config: pytest.Config, connection: Connection) -> None:
+    connection: Connection | None = None  # once it has one, it sends
+
+    def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._connection = connection
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._connection.send(("report", data))
+        self._send("report", data)
 
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any
     ) -> None:
         warning_message.source = None  # an object of this process
         told = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
-        self._connection.send(("warning", told))
+        self._send("warning", told)
+
+    def _send(self, kind: str, value: Any) -> None:
+        if self.connection is not None:
+            self.connection.send((kind, value))

@@ -27,10 +27,18 @@ MODULES = {
         def test_four(): print("printed by the sound one")
     """,
     "test_dying.py": """
-        import os, pytest
+        import os, pathlib, pytest, time
         @pytest.mark.parametrize("number", range(6))
         def test_five(number):
-            if number == 2: os._exit(77)
+            if number == 2:
+                while not pathlib.Path(__file__).with_name("told").exists(): time.sleep(0.01)
+                os._exit(77)
+    """,
+    "conftest.py": """
+        import os, pathlib
+        FIRST = os.getpid()
+        def pytest_warning_recorded():
+            if os.getpid() == FIRST: pathlib.Path(__file__).with_name("told").touch()
     """,
 }
 IN_A_BROWSER = """
@@ -76,6 +84,6 @@ def test_every_result_output_and_warning_is_told(tmp_path: Path) -> None:
 
 def test_a_run_stops_at_the_first_failure_whatever_other_tests_do_with_signals(tmp_path: Path) -> None:
     (tmp_path / "test_stubborn.py").write_text(STUBBORN)
-    done = run_tests(tmp_path, "-x", "-k", "dying or stubborn")
+    done = run_tests(tmp_path, "-x", "-k", "failing or stubborn")
     assert "1 failed" in done.stdout, done.stdout + done.stderr
     assert "stopping after 1 failures" in done.stdout
