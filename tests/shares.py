@@ -1,4 +1,4 @@
-"""Of dear tests that try one rule on many samples, a long run takes a share, the next runs the others.
+"""Of dear tests that try one rule on many samples, or a page, a long run takes a share, the next the others.
 
 `@pytest.mark.share` marks them, and those of a module are shared out by their order: a quarter each, or half
 with `share(2)`. What shares something dear names its turn: all tests of `share(3, turn=0)` are run together.

@@ -213,6 +213,7 @@ def test_the_examples_of_a_document_run_from_top_to_bottom_and_again(document: P
             run_examples(document, reader)
 
 
+@pytest.mark.share(2, turn=1)
 def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp_path: Path) -> None:
     """The server is a whole one, and so are the commands of the first page; the others are forked."""
     with (
@@ -229,6 +230,7 @@ def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp
         assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
 
 
+@pytest.mark.share(2, turn=0)
 def test_the_quickstart_can_be_followed_first(tmp_path: Path) -> None:
     """The stand-in for curl takes its turn on every machine, so that it is fit where it is needed."""
     with desk(tmp_path, with_curl=False) as reader:

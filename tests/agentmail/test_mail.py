@@ -21,6 +21,8 @@ from tests.api.test_search import settled
 from tests.conftest import Server
 from tests.plain_transport import http_client
 
+pytestmark = pytest.mark.share(2)
+
 
 def mail(
     subject: str, *, message_id: str = "", to: str = "support@postroom.localhost", more: str = ""

@@ -20,6 +20,8 @@ from tests.agentmail.test_mail import listed, mail, new, received
 from tests.api.test_keys import second_account
 from tests.conftest import Server
 
+pytestmark = pytest.mark.share(2)
+
 
 async def test_drafts(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id

@@ -368,6 +368,7 @@ async def scores(server: Server, inbox_id: str, number: int) -> tuple[float, flo
     return found["FREE!!! $$$ Make money fast"]["score"], found["Re: parser"]["score"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.sqlite_alone
 @pytest.mark.parametrize("is_junk", [True, False])
 async def test_a_thousand_wrong_examples_of_one_user_do_not_turn_the_filter(

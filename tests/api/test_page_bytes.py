@@ -41,6 +41,7 @@ async def pages_of(server: Server, path: str, name: str, **asked: str) -> list[d
     return found
 
 
+@pytest.mark.share(2)
 async def test_lists_that_show_no_texts_read_no_large_message(server: Server) -> None:
     inbox_id = await server.new_inbox("large")
     ids = await server.resources.db.write(fill, inbox_id, True)
@@ -98,6 +99,7 @@ async def test_a_thread_of_v0_goes_on_behind_what_was_given(server: Server) -> N
     assert subjects == [str(number) for number in range(MESSAGES)]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["drafts", "templates", "approvals"])
 async def test_drafts_templates_and_approvals_are_cut_and_go_on(server: Server, kind: str) -> None:
     inbox_id = await server.new_inbox("large")

@@ -61,6 +61,7 @@ async def raw_put(server: Server, url: str, head: str, *pieces: bytes) -> bytes:
     return answer
 
 
+@pytest.mark.share(2)
 async def test_files_are_named_when_they_are_attached_to_sends_and_drafts(server: Server) -> None:
     """An upload is used up by the first; a repeat of the send is answered; the bytes leave no trace."""
     inbox_id = await server.new_inbox("hello")

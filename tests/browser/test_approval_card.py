@@ -4,8 +4,10 @@ import contextlib
 from importlib.resources import files
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser
 
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3, turn=2)]
 PAGE = files("postroom_client.mcp").joinpath("approval_card.html").read_text("utf-8")
 HOSTILE = "<img src=x onerror=parent.postMessage('out','*')>"
 CARD: dict[str, Any] = {

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PATIENCE, Open
 from tests.browser.house import House
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3, turn=0)]
 expect.set_options(timeout=PATIENCE)
 PHONE = {"width": 390, "height": 844}
 

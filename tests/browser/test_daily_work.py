@@ -16,7 +16,7 @@ from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
 from tests.raw_mails import raw_mail
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3)]
 
 
 @pytest.fixture(scope="module")

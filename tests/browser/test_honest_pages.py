@@ -15,7 +15,7 @@ from tests.conftest import settings
 from tests.raw_mails import raw_mail
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3)]
 
 SIMULATOR = "simulator.postroom.localhost"
 BAR = ("Mail", "Approvals", "Drafts", "Agents", "Events")

@@ -152,6 +152,7 @@ def test_opened_by_itself_it_runs_and_loads_nothing_either(
     watch.forget_complaints()
 
 
+@pytest.mark.share(2, turn=1)
 def test_a_list_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
     page = open_page("/app/mail", viewport=SMALL)
     for offset in range(0, len(hostile.threads), 50):
@@ -168,6 +169,7 @@ def wait_until_examined(running: House) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.share(2, turn=0)
 def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
     """Every mail, most in their text, and each tab of many: opened, or come anew as after news of a thread.
 
@@ -192,6 +194,7 @@ def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hos
     assert min(seen[tab] for tab in TABS) >= 10
 
 
+@pytest.mark.share(2, turn=1)
 def test_a_hostile_subject_stays_a_subject(running: House, open_page: Open, hostile: Hostile) -> None:
     """It is the title of the page as well."""
     page = open_page("/app/mail", viewport=SMALL)

@@ -15,7 +15,7 @@ from tests.browser.conftest import PATIENCE
 from tests.browser.house import House
 from tests.browser.screenshots import sign_in
 
-pytestmark = [pytest.mark.needs("chromium", "node", "generators of clients")]
+pytestmark = [pytest.mark.needs("chromium", "node", "generators of clients"), pytest.mark.share(3, turn=1)]
 PROGRAM = """
 import http from "node:http";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";

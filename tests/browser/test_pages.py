@@ -16,7 +16,7 @@ from tests.conftest import settings
 from tests.ports import free_port
 from tests.raw_mails import html_mail, raw_mail
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3)]
 COUNT_NEWS = (
     "() => { window.news = 0; document.addEventListener('htmx:ws:after:message:incoming', () => news++); }"
 )

@@ -11,7 +11,7 @@ from tests.browser.house import house
 from tests.conftest import settings
 from tests.ports import free_port
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3, turn=0)]
 DEVICE = {
     "protocol": "ctap2",
     "transport": "internal",

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, StorageState, expect
 from tests.browser.conftest import PATIENCE, wait_for_events
 from tests.browser.house import House
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3, turn=2)]
 PUSHED = {
     "title": "An email needs approval",
     "body": "Offer 7",

@@ -13,7 +13,7 @@ from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.raw_mails import html_mail, raw_mail
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3)]
 PHONE = {"width": 390, "height": 844}
 SHORT, LONG = 4, 20
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open
 from tests.browser.house import House
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3, turn=1)]
 
 
 def test_an_operation_is_found_tried_and_its_answer_fills_the_next_form(

@@ -12,7 +12,7 @@ from tests.browser.test_honest_pages import wait_for
 from tests.conftest import settings
 from tests.raw_mails import raw_mail
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.share(3)]
 
 
 def new_person(running: House, name: str, page: Page) -> None:

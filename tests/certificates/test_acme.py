@@ -126,6 +126,7 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     trusted_authorities.cache_clear()
 
 
+@pytest.mark.share(2)
 @pytest.mark.needs("pebble")
 async def test_certificates_are_issued_renewed_and_kept_while_the_authority_is_away(
     database_url: str, tmp_path: Path, clock: FakeClock, trusted: None

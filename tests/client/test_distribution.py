@@ -328,6 +328,7 @@ def test_a_source_archive_gives_the_wheel_that_the_checkout_gives(
     assert archived_server.contents == server_wheel.contents
 
 
+@pytest.mark.share(3, turn=2)
 def test_what_is_installed_by_name_serves_pages_and_takes_mail(
     archived_client: Wheel, archived_server: Wheel, library_wheel: Wheel, tmp_path: Path
 ) -> None:
@@ -419,6 +420,7 @@ def test_every_file_says_the_same_version() -> None:
         }
 
 
+@pytest.mark.share(3, turn=0)
 def test_the_installed_client_calls_a_server(light_machine: Machine, live: LiveServer) -> None:
     done = light_machine.run(CALLS, API_KEY, live.base_url)
     assert done.returncode == 0, done.stderr

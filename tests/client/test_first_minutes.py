@@ -117,6 +117,7 @@ def test_login_asks_for_the_key_and_does_not_show_it(live: LiveServer, person: R
     assert profile.api_key == API_KEY
 
 
+@pytest.mark.share(2)
 def test_a_large_file_shows_its_progress_both_ways(
     live: LiveServer, person: Run, inbox: Inbox, tmp_path: Path
 ) -> None:

@@ -24,6 +24,8 @@ from tests.ports import free_port
 from tests.raw_mails import raw_mail
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.share(2)
+
 ROOT = Path(__file__).parents[2]
 AGENTS = ("quickstart", "polling", "stream", "tools")
 SECRET = "a-secret-of-enough-characters"

@@ -396,6 +396,7 @@ def test_the_command_needs_a_key(shell: Shell) -> None:
     assert "postroom login" in result.output
 
 
+@pytest.mark.share(2)
 async def test_the_default_inbox_of_the_command_is_used_when_none_is_named(
     live: LiveServer, inbox: Inbox
 ) -> None:

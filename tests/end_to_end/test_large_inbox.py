@@ -17,6 +17,8 @@ from tests.conftest import Server
 from tests.doubles import START
 from tests.filled_inbox import fill, write_at_leisure
 
+pytestmark = pytest.mark.share(2)
+
 MESSAGES = 5_000
 
 

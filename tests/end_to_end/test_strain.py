@@ -128,6 +128,7 @@ def until_taken(running: Running, raw: bytes) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.share(2)
 def test_a_disk_that_is_full_refuses_for_a_while_and_takes_mail_when_there_is_room(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.sqlite_alone
 CLOSED = "https://127.0.0.1:1/dir"
 
 
+@pytest.mark.share(3, turn=1)
 async def test_a_failed_order_is_tried_again_and_its_reason_told(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def not_passed(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [each for each in found.values() if each["verdict"] != "pass"]
 
 
+@pytest.mark.share(3, turn=0)
 @pytest.mark.needs(*NEEDS)
 def test_a_bare_machine_becomes_a_mail_host_and_a_second_run_changes_nothing(world: World) -> None:
     code, found, changed = set_up(world, "--dns", "show")

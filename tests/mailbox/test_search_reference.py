@@ -147,6 +147,7 @@ WAYS = {
 }
 
 
+@pytest.mark.share(2)
 async def test_random_filters_find_what_a_slow_reading_finds(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ async def is_renamed(node: Node, inbox_id: str) -> bool:
     return await rename(node, inbox_id, "by another") == 200
 
 
+@pytest.mark.share(2, turn=1)
 async def test_a_node_frozen_in_mid_transaction_stops_nobody_else(cluster: Cluster) -> None:
     frozen, second, third = cluster.nodes
     held = await cluster.new_inbox("held")
@@ -327,6 +328,7 @@ async def hear(cluster: Cluster, after: str | None, count: int) -> list[str]:
                 return heard
 
 
+@pytest.mark.share(2, turn=0)
 async def test_a_rolling_restart_fails_no_request_and_misses_no_event(cluster: Cluster) -> None:
     inbox_id = await cluster.new_inbox("rolling")
     await until(cluster.is_all_seen)

@@ -266,6 +266,7 @@ def run_command(values: dict[str, str], *arguments: str) -> None:
     assert ended.value.code in (0, None)
 
 
+@pytest.mark.share(2)
 async def test_a_backup_of_database_and_store_comes_back_in_another_database_and_store(
     database_url: str, object_store: ObjectStore, tmp_path: Path
 ) -> None:

@@ -309,6 +309,7 @@ async def read_in_processes() -> None:
         readers.close()
 
 
+@pytest.mark.share(2)
 async def test_processes_that_read_begin_with_all_that_reading_needs() -> None:
     """In a program of its own: a process has one fork server, and the tests have used theirs."""
     work = f"import asyncio, {__name__} as it; asyncio.run(it.read_in_processes())"
