@@ -113,7 +113,7 @@ class Config(Struct, frozen=True):
 
 
 def allows_private_targets(config: Config) -> bool:
-    """Whether webhooks and mail may go to private addresses: by default only on a laptop."""
+    """Return whether webhooks and mail may go to private addresses: by default only on a laptop."""
     if config.allow_private is not None:
         return config.allow_private
     host = urlsplit(config.base_url).hostname or ""
@@ -126,7 +126,7 @@ def uses_journal(config: Config) -> bool:
 
 
 def own_url(config: Config) -> str:
-    """What clients on this machine use if no base URL is set."""
+    """Return what clients on this machine use if no base URL is set."""
     return f"{'https' if serves_https(config) else 'http'}://{config.http}"
 
 

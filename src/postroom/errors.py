@@ -388,7 +388,7 @@ OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too lar
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether disk or database is the cause, not the mail."""
+    """Return whether disk or database is the cause, not the mail."""
     return isinstance(error, Unavailable | OSError) or is_out_of_space(error)
 
 

@@ -42,12 +42,12 @@ def trace() -> str:
 
 
 def moment_of(value: str) -> int:
-    """When an id was made, in milliseconds."""
+    """Return when an id was made, in milliseconds."""
     return int(value[4:16], 16)
 
 
 def is_meant_as(prefix: str, value: str) -> bool:
-    """Whether a value, valid or not, is given as an id of this kind."""
+    """Return whether a value, valid or not, is given as an id of this kind."""
     return value.startswith(f"{prefix}_")
 
 

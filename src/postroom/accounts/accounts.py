@@ -113,7 +113,7 @@ def require_room(is_full: bool) -> None:
 
 
 def find(tx: Tx, id_or_name: str) -> Account | None:
-    """By id, or by a name that only one account has. `default` is the first one, even if renamed."""
+    """Find by id, or by a name that only one account has. `default` is the first one, even if renamed."""
     if not names.is_clean(id_or_name):
         return None
     rows = tx.all(

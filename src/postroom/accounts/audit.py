@@ -137,7 +137,7 @@ def record_by(
 
 
 def came_from(caller: Caller) -> CameFrom:
-    """Where the caller's request came from, and when it was asked for if it is done later."""
+    """Return where the caller's request came from, and when it was asked for if it is done later."""
     return CameFrom(
         address=caller.address,
         user_agent=caller.user_agent,

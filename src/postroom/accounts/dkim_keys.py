@@ -101,7 +101,7 @@ def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int
 
 
 def activate(tx: Tx, owner: str, domain: str, selectors: Collection[str], now: int) -> list[str]:
-    """Those of the keys that wait sign from now on, and retire the old ones of the same algorithm.
+    """Activate those of the keys that wait, and retire the old ones of the same algorithm.
 
     Returns the selectors of the keys that became active.
     """

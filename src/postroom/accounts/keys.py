@@ -109,7 +109,7 @@ class Caller(Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the key itself is held for approval, limited or guarded; a person is not."""
+        """Return whether the key itself is held for approval, limited or guarded; a person is not."""
         rules = (self.approval, self.limits, self.origin_guard)
         return not self.is_person and any(each is not None for each in rules)
 
@@ -259,7 +259,7 @@ def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> 
 
 
 def to_caller(row: Row, token_hash: str, now: int) -> Caller | None:
-    """None if the row does not match the token, or the key has expired."""
+    """Return None if the row does not match the token, or the key has expired."""
     return _to_caller(row, now) if hmac.compare_digest(row["token_hash"], token_hash) else None
 
 
@@ -270,7 +270,7 @@ def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
 
 
 def _to_caller(row: Row, now: int) -> Caller | None:
-    """None if it has expired, or the key that a grant comes from has ended."""
+    """Return None if it has expired, or the key that a grant comes from has ended."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
         return None
     if row["maker_expires_at"] is None or row["maker_expires_at"] <= now:
@@ -376,7 +376,7 @@ def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
 
 
 def is_any_used(tx: Tx, account_id: str) -> bool:
-    """Whether a key of the account was ever used."""
+    """Return whether a key of the account was ever used."""
     row = tx.one(
         "select 1 as found from keys where account_id = :id and last_used_at is not null limit 1",
         id=account_id,

@@ -54,7 +54,7 @@ class EventQuery(Struct, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether no content has to be read for it."""
+        """Return whether no content has to be read for it."""
         event = self.event
         return not self.calendar and (event is None or not (event.is_absent or event.lines or event.parts))
 

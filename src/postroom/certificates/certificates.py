@@ -81,7 +81,7 @@ def list_named(tx: Tx, names: Sequence[str]) -> list[StoredCertificate]:
 
 
 def list_states(tx: Tx, limit: int, *, failing: bool = False) -> list[CertificateOutlook]:
-    """Those that cannot be renewed come first."""
+    """Return a page of them; those that cannot be renewed come first."""
     rows = tx.all(
         "select name, names, issued_at, expires_at, due_at, error from acme_certificates"
         f" {'where failures > 0' if failing else ''} order by failures desc, due_at limit :limit",

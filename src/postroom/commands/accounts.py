@@ -141,7 +141,7 @@ def camel(name: str) -> str:
 
 
 def parse_limit(name: str, text: str) -> int | None:
-    """None for `default`: the server's limit applies again."""
+    """Return None for `default`: the server's limit applies again."""
     if text == "default":
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 7 and int(text) <= MOST_OF_A_LIMIT):

@@ -49,7 +49,7 @@ def verify(
 
 
 def _sentences(logs: "list[AuditLog]", *, is_pinned: bool) -> list[str]:
-    """What was found correct, and what the files cannot prove."""
+    """Return what was found correct, and what the files cannot prove."""
     heads, receipts = sum(len(log.heads) for log in logs), sum(len(log.receipts) for log in logs)
     counted = f"{sum(len(log.entries) for log in logs)} entries and {heads} signed heads"
     told = [f"{counted} are correct." if not receipts else f"{counted} are correct, and {receipts} receipts."]

@@ -125,7 +125,7 @@ class SmtpSession:
         self._is_at_rest = True
 
     async def start_tls(self, context: ssl.SSLContext) -> bool:
-        """False if the server declines. A failed handshake is a DeliveryError."""
+        """Return False if the server declines. A failed handshake is a DeliveryError."""
         self._is_at_rest = False
         reply = await self._ask("STARTTLS", b"STARTTLS")
         if not reply.is_accepting:

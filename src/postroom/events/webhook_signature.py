@@ -36,7 +36,7 @@ def standard_headers(secret: str, event_id: str, timestamp: int, body: bytes) ->
 
 
 def is_standard(secret: str) -> bool:
-    """Whether it is one of Standard Webhooks, of a length that they recommend."""
+    """Return whether it is one of Standard Webhooks, of a length that they recommend."""
     return FEWEST_BYTES <= len(_standard_key(secret)) <= MOST_BYTES
 
 

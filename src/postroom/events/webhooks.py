@@ -249,7 +249,7 @@ def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
 
 
 def is_posted(tx: Tx, event: Event, owner: str) -> bool:
-    """Whether an event is, or was, on its way to a webhook."""
+    """Return whether an event is, or was, on its way to a webhook."""
     row = tx.one(
         "select 1 as found from deliveries where message_id = :message_id and kind = 'webhook'"
         " and event_id = :event_id and webhook_owner = :owner limit 1",

@@ -87,7 +87,7 @@ def prove(tx: Tx, connection: Connection, service_domain: str) -> None:
 
 
 def is_of_inbox(tx: Tx, account_id: str, address: str) -> bool:
-    """Whether an inbox receives or pulls it.
+    """Return whether an inbox receives or pulls it.
 
     A connection of another account counts once its login has worked: anybody can name an address.
     """

@@ -91,7 +91,10 @@ class Connection(Struct, frozen=True):
 
     @property
     def is_proven(self) -> bool:
-        """Whether a login has worked and its folder was opened: until then its address is only a claim."""
+        """Return whether a login has worked and its folder was opened.
+
+        Until then its address is only a claim.
+        """
         return self.uid_validity is not None
 
     @property
@@ -193,7 +196,7 @@ def count(tx: Tx, column: str, owner: str) -> int:
 
 
 def has_posts(tx: Tx, account_id: str) -> bool:
-    """Whether mail of the account comes by HTTP: then its domains need no MX record here."""
+    """Return whether mail of the account comes by HTTP: then its domains need no MX record here."""
     return (
         tx.one(
             "select 1 as found from connections where account_id = :account_id and kind = 'http' limit 1",
@@ -265,13 +268,13 @@ def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
 
 
 def set_start(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:
-    """Where the reading of the folder begins, the first time or after all UIDs have changed."""
+    """Store where the reading of the folder begins, the first time or after all UIDs have changed."""
     update_item(tx, "connections", connection, ("start_uid", "begins_at"))
     return set_position(tx, connection, uid_validity, uid)
 
 
 def set_position(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:
-    """How far the folder has been read."""
+    """Store how far the folder has been read."""
     tx.run(
         "update connections set uid_validity = :uid_validity, last_uid = :uid where id = :id",
         uid_validity=uid_validity,

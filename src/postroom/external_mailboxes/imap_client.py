@@ -133,7 +133,7 @@ class ImapClient:
         yield await self._describe(start, None, with_ids)
 
     async def find_newest(self) -> ListedMail | None:
-        """None if the folder is empty."""
+        """Return None if the folder is empty."""
         found = await self.run("UID FETCH * (UID INTERNALDATE)") if self._size else []
         listed = [each for each in map(_listed, found) if each is not None]
         return max(listed, key=lambda each: each.uid, default=None)
@@ -174,7 +174,7 @@ class ImapClient:
         await self.run(f"UID EXPUNGE {moved}")
 
     async def find_sent_folder(self) -> str | None:
-        """By its special use (RFC 6154), else by a common name."""
+        """Find by its special use (RFC 6154), else by a common name."""
         folders: dict[str, bytes] = {}
         for each in await self.run('LIST "" "*"'):
             if (match := _LIST.match(each.text)) is not None:

@@ -108,7 +108,7 @@ def to_addresses(given: Iterable[str]) -> HostAddresses:
 
 
 def takes_ipv6(config: Config) -> bool:
-    """Whether email can come in by IPv6."""
+    """Return whether email can come in by IPv6."""
     return ":" in config.smtp.host
 
 

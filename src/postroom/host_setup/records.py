@@ -63,7 +63,7 @@ def wanted_records(
 async def set_records(
     provider: DnsProvider, wanted: Sequence[WantedRecord], replaces: bool
 ) -> list[SetRecordOutcome]:
-    """Where it fails twice in the same way at the start, it is asked no more: each try may take long."""
+    """Set each record. After two equal failures at the start no more is tried: each try may take long."""
     found: list[SetRecordOutcome] = []
     for record in wanted:
         if len(found) >= TRIES and all(each.state == "failed" for each in found):

@@ -24,7 +24,7 @@ def takes_reports(mailbox: str) -> bool:
 
 
 def is_nobodys(mailbox: str) -> bool:
-    """Whether mail to this address, which is no inbox, is accepted and dropped, never bounced."""
+    """Return whether mail to this address, which is no inbox, is accepted and dropped, never bounced."""
     return mailbox.rpartition("@")[0] == NOBODYS_NAME
 
 

@@ -69,7 +69,7 @@ class ArrivedChange(Struct, frozen=True):
 
     @property
     def own_answer(self) -> Attendee | None:
-        """Who answers: a reply names nobody else (RFC 5546, section 3.2.3)."""
+        """Return who answers: a reply names nobody else (RFC 5546, section 3.2.3)."""
         return next(iter(self.series.part.attendees), None)
 
 
@@ -129,7 +129,7 @@ def objection(arrived: ArrivedChange) -> Signal | None:
 
 
 def is_organizer(arrived: ArrivedChange) -> bool:
-    """Whether the email is from the organizer that it names, as far as its domain lets us prove it."""
+    """Return whether the email is from the organizer that it names, as far as its domain lets us prove it."""
     return bool(arrived.sender) and arrived.organizer == arrived.sender and is_genuine(arrived.document)
 
 
@@ -195,7 +195,7 @@ def invite(tx: Tx, arrived: ArrivedChange, now: int) -> None:
 
 
 def own_status(arrived: ArrivedChange) -> str:
-    """What the organizer already knows as this inbox's answer."""
+    """Return what the organizer already knows as this inbox's answer."""
     own = arrived.inbox.mailboxes
     found = (each for each in arrived.series.part.attendees if mailbox_of(each.address) in own)
     status = next((each.participation_status for each in found), "")

@@ -301,7 +301,7 @@ def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
 
 
 def is_believed(copy: StoredCopy) -> bool:
-    """Whether its sender becomes known at once; of a copy, if the original was genuine."""
+    """Return whether its sender becomes known at once; of a copy, if the original was genuine."""
     original = copy.mail.original
     return copy.read.is_believed and (original is None or genuine.is_genuine(original))
 
@@ -360,7 +360,7 @@ def follow_rules(tx: Tx, ready: list[StoredCopy]) -> tuple[list[StoredCopy], lis
 
 
 def follow_report(tx: Tx, copy: StoredCopy) -> list[str]:
-    """What a bounce or a complaint means for the mail that it is about."""
+    """Carry out what a bounce or a complaint means for the mail that it is about; return the bells."""
     mail, path = copy.mail, copy.destination.bounce_path
     report, about = mail.read.report, mail.about
     if path is not None:

@@ -105,7 +105,7 @@ def is_waiting(tx: Tx, message_id: str) -> bool:
 
 
 def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
-    """How many wait, counted up to `most`, and since when the first is due."""
+    """Return how many wait, counted up to `most`, and since when the first is due."""
     counted = tx.one(
         "select count(*) as waiting from (select 1 from examinations limit :most) as counted", most=most
     )
@@ -115,7 +115,7 @@ def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
 
 
 def remove(tx: Tx, message_id: str) -> bool:
-    """False if another node removed it first."""
+    """Return False if another node removed it first."""
     return leases.remove(tx, EXAMINATIONS, message_id)
 
 

@@ -39,7 +39,7 @@ def _hash(*parts: str) -> str:
 
 
 def is_known(tx: Tx, keys: GreyKeys, now: int) -> bool:
-    """Whether its network came again, and this is noted for long enough."""
+    """Return whether its network came again, and this is noted for long enough."""
     row = _find(tx, keys.network)
     return row is not None and row["key"] == keys.network and now - row["seen_at"] < REFRESHED
 

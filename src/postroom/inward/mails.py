@@ -126,7 +126,10 @@ class ReadMail(Struct, frozen=True):
 
     @property
     def is_believed(self) -> bool:
-        """Whether its sender becomes known at once: nothing is left to check, and From names one domain."""
+        """Return whether its sender becomes known at once.
+
+        Nothing is left to check, and From names one domain.
+        """
         return not self.needs_examination and self.verdicts.dmarc != "permerror"
 
     @property
@@ -179,7 +182,7 @@ class AddressedMail(Struct, frozen=True):
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it was received from another server, now."""
+        """Return whether it was received from another server, now."""
         return self.read.origin.peer_ip != "" and not self.mail.is_filed
 
 

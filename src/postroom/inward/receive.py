@@ -380,7 +380,7 @@ def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
 
 
 def _is_returned(arrival: Arrival) -> bool:
-    """Whether it came to the signed return path of an email that was sent."""
+    """Return whether it came to the signed return path of an email that was sent."""
     return any(destination.bounce_path is not None for destination in arrival.origin.destinations)
 
 

@@ -78,5 +78,5 @@ def shown_sender(mail: ParsedMail) -> str:
 
 
 def is_calendar_answer(read: ReadMail) -> bool:
-    """Whether it only accepts or declines an invitation: nothing that a program could answer."""
+    """Return whether it only accepts or declines an invitation: nothing that a program could answer."""
     return read.calendar is not None and (read.calendar.method or "").lower() == "reply"

@@ -96,5 +96,5 @@ def renew(tx: Tx, running: Sequence[ReceivedReport], now: int) -> None:
 
 
 def remove(tx: Tx, report_id: str) -> bool:
-    """False if another node removed it first."""
+    """Return False if another node removed it first."""
     return leases.remove(tx, REPORTS, report_id)

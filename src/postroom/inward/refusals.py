@@ -88,7 +88,7 @@ class Refusals:
         return await db.write(greylist.has_to_come_again, keys, now)
 
     async def _is_junk(self, raw: bytes, mail: ParsedMail, origin: Origin, verdicts: Verdicts) -> bool:
-        """Whether it is to all its inboxes, above the threshold from which each refuses."""
+        """Return whether it is to all its inboxes, above the threshold from which each refuses."""
         resources = self._resources
         inbox_ids = sorted({each.inbox_id for each in origin.destinations if not each.needs_no_inbox})
         if len(inbox_ids) > MOST_INBOXES:

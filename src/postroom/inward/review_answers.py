@@ -100,5 +100,5 @@ def renew(tx: Tx, running: Sequence[ReviewAnswer], now: int) -> None:
 
 
 def remove(tx: Tx, answer_id: str) -> bool:
-    """False if another node removed it first."""
+    """Return False if another node removed it first."""
     return leases.remove(tx, ANSWERS, answer_id)

@@ -70,7 +70,7 @@ def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
 
 
 def awaits_policy(mail: ParsedMail, peer_ip: str) -> bool:
-    """Whether it fails if its author's domain has a DMARC policy, and is judged by nothing else.
+    """Return whether it fails if its author's domain has a DMARC policy, and is judged by nothing else.
 
     Mail that never left this server ("") has no peer that could have forged it.
     """
@@ -82,12 +82,15 @@ def awaits_policy(mail: ParsedMail, peer_ip: str) -> bool:
 
 
 def is_reserved(domain: str) -> bool:
-    """Whether nobody can own it (RFC 2606, 6761): such mail of a private peer is a trial, and asks no DNS."""
+    """Return whether nobody can own it (RFC 2606, 6761).
+
+    Such mail of a private peer is a trial, and asks no DNS.
+    """
     return domain.rpartition(".")[2] in RESERVED or ".".join(domain.split(".")[-2:]) in RESERVED
 
 
 def is_known_without_policy(resolver: Resolver, address: str) -> bool:
-    """Whether earlier answers of the DNS, still valid, say that this author's domain has no DMARC policy."""
+    """Return whether answers of the DNS that are still valid say that this domain has no DMARC policy."""
     domain = domain_of(address)
     try:
         return domain is not None and walk(domain, CachedTexts(resolver)) == ()
@@ -157,7 +160,7 @@ async def judge_sender(
     lookup: Lookup,
     covered: tuple[str, ...] = (),
 ) -> Verdicts:
-    """Who sent it, where no policy is obeyed."""
+    """Return who sent it, where no policy is obeyed."""
     if peer.peer_ip == "" and not mail.has_dkim_signature:
         return unjudged(mail, peer.peer_ip)
     return to_verdicts(await judge(raw, mail, peer, lookup, covered), None)
@@ -166,7 +169,7 @@ async def judge_sender(
 async def judge_by_policy(
     config: Config, raw: bytes, mail: ParsedMail, peer: SendingServer, lookup: Lookup, is_judged: bool = True
 ) -> Judged:
-    """Who sent it, and what the server does with email that fails DMARC once it is accepted."""
+    """Return who sent it, and what the server does with email that fails DMARC once it is accepted."""
     if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
         return Judged(unjudged(mail, peer.peer_ip))
     found = await judge(raw, mail, peer, lookup, (), config.trusted_sealers)
@@ -212,7 +215,7 @@ def find_disposition(
 
 
 def is_authenticated(found: "Evaluation") -> bool:
-    """Whether SPF or DKIM passes for the domain of its author, which may have no DMARC policy."""
+    """Return whether SPF or DKIM passes for the domain of its author, which may have no DMARC policy."""
     if found.judgement.dmarc == "pass":
         return True
     passed = [each.domain for each in found.signatures if each.verdict == "pass"]
@@ -225,7 +228,7 @@ def is_authenticated(found: "Evaluation") -> bool:
 
 
 def _is_trial(found: "Evaluation") -> bool:
-    """Whether the domain only tries its policy, which then counts one step less (`pct=0` before RFC 9989)."""
+    """Return whether the domain only tries its policy: one step less counts (`pct=0` before RFC 9989)."""
     tags = {} if found.dmarc.record is None else found.dmarc.record.tags
     return tags.get("t", "n").lower() == "y" or tags.get("pct", "").strip() == "0"
 

@@ -72,7 +72,7 @@ def is_chat(url: str) -> bool:
 
 
 def read_opinion(body: bytes, url: str) -> Opinion | None:
-    """None: no objection, or an answer that cannot be understood."""
+    """Return None if there is no objection, or the answer cannot be understood."""
     try:
         said = _content_of(body) if is_chat(url) else body
         answer = msgspec.json.decode(said, type=_JudgeAnswer)

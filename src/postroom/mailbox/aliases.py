@@ -33,7 +33,7 @@ def add(tx: Tx, alias: Alias) -> None:
 
 
 def is_free(tx: Tx, address: str) -> bool:
-    """Whether no alias has this address, also none that another transaction is adding."""
+    """Return whether no alias has this address, also none that another transaction is adding."""
     probe = {"address": address, "inbox_id": "", "account_id": "", "domain": "", "created_at": 0}
     if insert_new(tx, "aliases", **probe) == 0:
         return False

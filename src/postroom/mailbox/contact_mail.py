@@ -82,7 +82,7 @@ def list_page(tx: Tx, place: MailPlace, until: int, rows: int) -> tuple[list[Mes
 
 
 def of_address(tx: Tx, found: Sequence[Message], address: str) -> list[Message]:
-    """Those with the address in From, To, Cc or Bcc."""
+    """Return those with the address in From, To, Cc or Bcc."""
     held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
     return [
         each

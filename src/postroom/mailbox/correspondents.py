@@ -122,7 +122,7 @@ def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
 
 
 def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[str, ...]:
-    """Those with the name, and some others, except `besides`: enough to notice a lookalike.
+    """Return those with the name, and some others, except `besides`: enough to notice a lookalike.
 
     Those with the name are listed with it.
     """

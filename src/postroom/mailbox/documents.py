@@ -361,7 +361,7 @@ def list_sizes(tx: Tx, message_ids: Sequence[str]) -> list[int]:
 
 
 def count_fitting(tx: Tx, message_ids: Sequence[str]) -> int:
-    """How many of these messages fit into a page with their texts."""
+    """Return how many of these messages fit into a page with their texts."""
     return pages.fitting(list_sizes(tx, message_ids))
 
 

@@ -162,7 +162,7 @@ def without_expectation(thread: Thread) -> Thread:
 
 
 def cancel_all(tx: Tx, thread_id: str, reason: str) -> int:
-    """Those that are not sent yet; returns how many."""
+    """Cancel those that are not sent yet; return how many."""
     return tx.run(
         "update follow_ups set state = 'cancelled', reason = :reason"
         " where thread_id = :id and state = 'scheduled'",
@@ -172,7 +172,7 @@ def cancel_all(tx: Tx, thread_id: str, reason: str) -> int:
 
 
 def cancel(tx: Tx, follow_up: FollowUp, reason: str, state: State = "cancelled") -> bool:
-    """False if it is sent, or was cancelled before."""
+    """Return False if it is sent, or was cancelled before."""
     changed = tx.run(
         "update follow_ups set state = :state, reason = :reason where id = :id and state = 'scheduled'",
         state=state,

@@ -160,7 +160,7 @@ def put(tx: Tx, calendar: InboxCalendar) -> None:
 
 
 def find_of_path(tx: Tx, inbox_id: str, name: str) -> InboxCalendar | None:
-    """By the name that a CalDAV client gave it, else by its id."""
+    """Find by the name that a CalDAV client gave it, else by its id."""
     row = tx.one("select * from calendars where inbox_id = :id and path_name = :name", id=inbox_id, name=name)
     found = find(tx, name) if row is None and ids.is_id(ids.CALENDAR, name) else None
     if found is not None and (found.inbox_id != inbox_id or found.path_name is not None):
@@ -243,7 +243,7 @@ def find_source_due(tx: Tx, now: int) -> InboxCalendar | None:
 
 
 def put_off_source(tx: Tx, calendar: InboxCalendar, due_at: int) -> bool:
-    """False if another node took it first."""
+    """Return False if another node took it first."""
     changed = tx.run(
         "update calendars set source_due_at = :due_at where id = :id and source_due_at = :known",
         due_at=due_at,

@@ -238,7 +238,7 @@ def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
 
 
 def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
-    """By its own address or an alias. `mailbox` is normalized by mail.address: lower case, without a +tag."""
+    """Find by its own address or an alias; `mailbox` is normalized: lower case, without a +tag."""
     row = tx.one(f"select * from inboxes where {_HAS_ADDRESS}", address=mailbox)
     return None if row is None else Inbox.from_row(row)
 
@@ -260,7 +260,7 @@ def with_ids(tx: Tx, given: Sequence[str]) -> list[str]:
 
 
 def are_within(tx: Tx, scope: Scope, inbox_ids: Iterable[str]) -> bool:
-    """Whether each of these ids is an inbox in scope."""
+    """Return whether each of these ids is an inbox in scope."""
     for inbox_id in inbox_ids:
         found = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
         if found is None or not is_within(found, scope):
@@ -361,7 +361,7 @@ def find_existing(tx: Tx, inbox_ids: Collection[str]) -> set[str]:
 
 
 def has_mail(tx: Tx, scope: Scope) -> bool:
-    """Whether any of the newest inboxes in scope has received email; those after them are not looked at."""
+    """Return whether one of the newest inboxes in scope has received email; others are not looked at."""
     owner, owner_id = scope.owner_of_inboxes
     found = tx.one(
         f"select max(inbound_count) as most from (select inbound_count from inboxes where {owner} = :owner_id"

@@ -183,7 +183,7 @@ def _ending(
 
 
 def _folder(message: ShownMessage, is_archived: bool) -> bytes:
-    """What a policy stopped is in Junk too. Of a thread that is done, received email is in the archive."""
+    """Return the folder. What a policy stopped is in Junk; received email of a done thread is archived."""
     if message.marks & TRASHED:
         return b"trash"
     if message.marks & (JUNK_MARK | BLOCKED_MARK):

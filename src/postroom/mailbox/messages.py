@@ -204,7 +204,7 @@ def find(tx: Tx, message_id: str) -> Message | None:
 
 
 def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
-    """Those that exist, in the given order."""
+    """Return those that exist, in the given order."""
     rows = all_of(tx, f"select {COLUMNS} from messages where :wanted", "id", message_ids)
     found = {row["id"]: Message.from_row(row) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
@@ -230,7 +230,7 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
 
 
 def find_sent_within(tx: Tx, scope: Scope, rfc_message_id: str, since: int) -> Message | None:
-    """By Message-ID, in any inbox in scope."""
+    """Find by Message-ID, in any inbox in scope."""
     if not rfc_message_id:
         return None
     column, owner = scope.owner_of_inboxes
@@ -315,7 +315,7 @@ def list_archived(tx: Tx, message_ids: Sequence[str]) -> frozenset[str]:
 
 
 def set_status(tx: Tx, message_id: str, status: str) -> bool:
-    """False if the message has this status already."""
+    """Return False if the message has this status already."""
     changed = tx.run(
         "update messages set status = :status where id = :id and status <> :status",
         status=status,

@@ -108,7 +108,7 @@ def get(tx: Tx, scope: Scope, template_id: str) -> Template:
 
 
 def get_of_inbox(tx: Tx, inbox: Inbox, wanted: str) -> Template:
-    """By id or name."""
+    """Find by id or name."""
     found = find_of_inbox(tx, inbox.id, wanted)
     if found is None:
         raise NotFound("The inbox has no such template.")

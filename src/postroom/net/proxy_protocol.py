@@ -41,7 +41,7 @@ class ProxyHeader(Struct, frozen=True):
 
 
 def parse_header(data: bytes) -> ProxyHeader | None:
-    """None while more bytes are needed. Raises NoProxyHeader."""
+    """Return None while more bytes are needed. Raises NoProxyHeader."""
     if data.startswith(V2_START):
         return _parse_v2(data)
     if data.startswith(V1_START):

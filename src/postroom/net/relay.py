@@ -74,7 +74,7 @@ def _mask_one(value: str) -> str:
 
 
 def parse_outbound(value: str) -> Relay | None:
-    """None for `mx`. Raises ValueError with a reason that never contains the password."""
+    """Return None for `mx`. Raises ValueError with a reason that never contains the password."""
     if value == "mx":
         return None
     if value.partition("://")[0] in _NAMED:

@@ -140,6 +140,6 @@ class IncomingMail:
             self._spool = None
 
     def take(self) -> Spool | None:
-        """None if it was dropped."""
+        """Return None if it was dropped."""
         spool, self._spool = self._spool, None
         return spool

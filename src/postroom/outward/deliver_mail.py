@@ -108,7 +108,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
 
 
 async def find_admission(resources: Resources, outbound: Outbound, job: MailJob) -> Admission | None:
-    """None if the mail was put off: its provider should get nothing now."""
+    """Return None if the mail was put off: its provider should get nothing now."""
     if outbound.receivers is None or job.is_local or job.is_simulated:
         return Admission()
     receiver = await outbound.receivers.find(job.domain, job.outgoing.way)

@@ -49,7 +49,10 @@ def with_closing(tx: Tx, caller: Caller, order: Order, around: Context) -> Conte
 
 
 def is_of_agent(caller: Caller, order: Order) -> bool:
-    """Whether an agent wrote it: a person may send an agent's draft, and edit it until it is the person's."""
+    """Return whether an agent wrote it.
+
+    A person may send an agent's draft, and edit it until it is the person's.
+    """
     if not caller.is_person:
         return True
     return order.agent_text is not None and words.is_mostly_kept(

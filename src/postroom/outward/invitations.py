@@ -38,7 +38,7 @@ SAID = {"accepted": "Accepted", "declined": "Declined", "tentative": "Maybe"}
 def write_calendar(
     order: Order, inbox: Inbox, recipients: tuple[Address, ...], message_id: str, said: str, now: int
 ) -> CalendarFile | None:
-    """None if the mail is about no appointment."""
+    """Return None if the mail is about no appointment."""
     if order.calendar is None:
         return None
     own = Address(

@@ -94,7 +94,7 @@ def new_challenge() -> tuple[str, str, bytes]:
 
 
 def agrees(answer: str, challenge: str) -> bool:
-    """Whether the endpoint echoed the challenge: only then does it want events."""
+    """Return whether the endpoint echoed the challenge: only then does it want events."""
     try:
         told = msgspec.json.decode(answer[:MOST_ANSWER], type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):

@@ -100,7 +100,7 @@ async def send_or_note(resources: Resources, follow_up: FollowUp) -> None:
 
 
 def prepare(tx: Tx, follow_up: FollowUp, now: int) -> DueNudge | None:
-    """None if it is cancelled, or put off: until the email has left, or a day after the last nudge."""
+    """Return None if it is cancelled, or put off: until the email has left, or a day after the last nudge."""
     current, message = follow_ups.find(tx, follow_up.id), messages.find(tx, follow_up.message_id)
     if current is None or current.state != follow_ups.SCHEDULED or message is None:
         return None

@@ -92,7 +92,7 @@ def is_all_off(change: EventChange) -> bool:
 
 
 def seen_by(actor: Actor) -> str | None:
-    """What a person does has been seen; what an agent does is marked until a person looks at it."""
+    """Return the person who made the change and so has seen it; an agent's change waits for one to look."""
     return actor.id if actor.type == "user" else None
 
 
@@ -234,7 +234,7 @@ def answered_part(part: EventPart, address: str, response: str, otherwise: str) 
 
 
 def span_of(event: CalendarEvent, calendar: InboxCalendar, recurrence_id: str) -> EventSpan | None:
-    """When the exception of this name takes place; None for the series."""
+    """Return when the exception of this name takes place; None for the series."""
     for number, each in enumerate(event.series.overrides):
         if recurrence_id and each.recurrence_id == recurrence_id:
             part = each.part

@@ -59,7 +59,7 @@ class Review(Struct, frozen=True):
 
 
 def find_review(tx: Tx, token: str) -> Review:
-    """By the token of a link or an address. Raises NotFound if it is unknown or not signed."""
+    """Find by the token of a link or an address. Raises NotFound if it is unknown or not signed."""
     path = review_path.decode(secret_values.get(tx, REVIEW), token)
     review = None if path is None or own_emails.is_shown(tx, token) else _look_up(tx, path)
     if review is None:

@@ -88,7 +88,7 @@ async def do_task(resources: Resources, ask_judge: AskJudge | None, task: Task) 
 
 
 def look_up(tx: Tx, task: Task, now: int) -> DueTask | None:
-    """None if the rule, the inbox or the message is gone, or the rule was switched off."""
+    """Return None if the rule, the inbox or the message is gone, or the rule was switched off."""
     rule, message = rules.find(tx, task.rule_id), messages.find(tx, task.message_id)
     inbox = inboxes.find(tx, task.inbox_id)
     if rule is None or not rule.enabled or message is None or inbox is None:

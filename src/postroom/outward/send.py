@@ -138,7 +138,7 @@ async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Sub
 
 
 async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:
-    """What an order would become if sent now, with all that a send adds; nothing is stored.
+    """Return what an order would become if sent now, with all that a send adds; nothing is stored.
 
     Raises the errors of a send that the order itself causes.
     """

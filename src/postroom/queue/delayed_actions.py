@@ -36,7 +36,7 @@ def add(tx: Tx, action: DelayedAction) -> None:
 
 
 def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[DelayedAction]:
-    """Those that can still be undone or were refused, newest first."""
+    """Return those that can still be undone or were refused, newest first."""
     rows = tx.all(
         "select * from delayed_actions where session_id = :session_id"
         " and (claimed_at is null or refused is not null) order by due_at desc limit :limit",
@@ -64,7 +64,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
 
 
 def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
-    """None if it was undone, or somebody else does it."""
+    """Return None if it was undone, or somebody else does it."""
     row = tx.one(
         "update delayed_actions set claimed_at = :now where id = :id and refused is null"
         " and (claimed_at is null or claimed_at <= :lost) returning *",
@@ -76,7 +76,7 @@ def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
 
 
 def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
-    """False if it is too late, or belongs to another session."""
+    """Return False if it is too late, or belongs to another session."""
     removed = tx.run(
         "delete from delayed_actions where id = :id and session_id = :session_id and claimed_at is null",
         id=action_id,

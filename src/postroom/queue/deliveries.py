@@ -124,7 +124,7 @@ def _record_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
 
 
 def oldest_due_at(tx: Tx, now: int) -> int:
-    """When the delivery that has waited longest came due; now, if none waits."""
+    """Return when the delivery that has waited longest came due; now, if none waits."""
     oldest = now
     for kind in (MAIL, WEBHOOK):
         row = tx.one(
@@ -157,7 +157,7 @@ def record_answer(
     has_tls: bool = False,
     handed_over: tuple[str, str] = ("", ""),
 ) -> bool:
-    """False if the attempt has its answer already. `host` took the mail over, with TLS or without.
+    """Return False if the attempt has its answer already. `host` took the mail over, with TLS or without.
 
     `handed_over` is the hash of the bytes that were offered, and their envelope sender.
     """
@@ -188,7 +188,7 @@ def finish(
     tls: str = "",
     provider: str = "",
 ) -> bool:
-    """False if it was finished, cancelled or retried meanwhile; but an acceptance always counts."""
+    """Return False if it was finished, cancelled or retried meanwhile; but an acceptance always counts."""
     is_open = "state in ('pending', 'held') and attempts = :number"
     if state in (DONE, CAPTURED):
         is_open = "state in ('pending', 'held', 'cancelled')"
@@ -208,7 +208,7 @@ def finish(
 
 
 def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> bool:
-    """False if it has ended or was retried meanwhile."""
+    """Return False if it has ended or was retried meanwhile."""
     changed = tx.run(
         "update deliveries set due_at = :due_at, waits_used = waits_used + 1, last_code = :code,"
         " last_reply = :reply where id = :id and state = 'pending' and attempts = :number",
@@ -350,7 +350,7 @@ def list_waiting(tx: Tx, scope: Scope, limit: int) -> list[str]:
 
 
 def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
-    """False if it was known already: the same report may come twice."""
+    """Return False if it was known already: the same report may come twice."""
     changed = tx.run(
         "update deliveries set state = 'bounced', last_reply = :reason, finished_at = :now"
         " where id = :id and state in ('pending', 'delivered')",
@@ -381,7 +381,10 @@ def settle(tx: Tx, message_id: str) -> str | None:
 
 
 def wrote_to_all(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> bool:
-    """Whether this inbox writes to each of these addresses: mail that a person holds back does not count."""
+    """Return whether this inbox writes to each of these addresses.
+
+    Mail that a person holds back does not count.
+    """
     rows = all_of(
         tx,
         "select distinct target from deliveries where inbox_id = :inbox_id and kind = 'mail' and :wanted"

@@ -53,5 +53,5 @@ def renew(tx: Tx, table: WorkTable, keys: Iterable[str], now: int) -> None:
 
 
 def remove(tx: Tx, table: WorkTable, key: str) -> bool:
-    """False if another node removed it first."""
+    """Return False if another node removed it first."""
     return tx.run(f"delete from {table.name} where {table.key} = :key", key=key) == 1

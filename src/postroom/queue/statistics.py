@@ -46,7 +46,7 @@ class DomainStatistics(Struct):
 
     @property
     def tls_percent(self) -> int | None:
-        """None if no external server has taken an email."""
+        """Return None if no external server has taken an email."""
         handed_over = self.encrypted + self.open
         return self.encrypted * 100 // handed_over if handed_over else None
 

@@ -33,7 +33,10 @@ class Envelope(Struct, frozen=True):
 
     @property
     def may_be_refused(self) -> bool:
-        """Whether a recipient may refuse it. One answer goes for all, so no further recipient prevents it."""
+        """Return whether a recipient may refuse it.
+
+        One answer goes for all, so no further recipient prevents it.
+        """
         return any(each.may_refuse for each in self.recipients)
 
     @property

@@ -183,7 +183,7 @@ class LocalBlobs(BlobsByHash):
 
 
 def _is_written_before(path: Path, moment: float) -> bool:
-    """False if it was removed or renamed since its folder was listed."""
+    """Return False if it was removed or renamed since its folder was listed."""
     try:
         return path.stat().st_mtime <= moment
     except FileNotFoundError:

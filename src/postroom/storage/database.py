@@ -44,7 +44,7 @@ class WordIndex(Protocol):
         ...
 
     def find_among(self, query: Query, realms: Sequence[str], docs: Sequence[int]) -> list[int]:
-        """Those of `docs` that match, highest first."""
+        """Return those of `docs` that match, highest first."""
         ...
 
 

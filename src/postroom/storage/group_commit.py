@@ -166,7 +166,7 @@ class Writer:
         return []
 
     def _begin(self, session: WriteSession) -> bool:
-        """True if this transaction waits for locks only briefly."""
+        """Return True if this transaction waits for locks only briefly."""
         session.begin()
         is_any_held = self._lock_waiters.is_any_row_locked()
         if is_any_held:

@@ -27,7 +27,7 @@ class NotPacked(ValueError):
 
 
 def pack(plain: bytes) -> bytes | None:
-    """None if compression would hardly save anything."""
+    """Return None if compression would hardly save anything."""
     if len(plain) < WORTH_PACKING_BYTES:
         return None
     compressor = _short if len(plain) <= SHARING_WORDS_BYTES else _long

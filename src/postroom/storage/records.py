@@ -89,7 +89,7 @@ class MarkedFraming:
             offset += len(piece) - MARKER_BYTES + 1
 
     def _record(self, file: int, at: int, limit: int) -> tuple[int, bytes] | None:
-        """None if it is not whole, or was returned before."""
+        """Return None if it is not whole, or was returned before."""
         head = read_at(file, min(HEAD.size, limit - at), at)
         if len(head) < HEAD.size:
             return None

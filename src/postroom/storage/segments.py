@@ -150,7 +150,7 @@ class SegmentReader:
             self._file = None
 
     def _read(self, end: SegmentPlace) -> FoundRecord | None:
-        """None at the end of the segment."""
+        """Return None at the end of the segment."""
         assert self._file is not None
         start, is_last = self._place, self._place.segment == end.segment
         limit = os.fstat(self._file).st_size

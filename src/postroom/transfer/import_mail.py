@@ -337,7 +337,7 @@ def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]
 
 
 def known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
-    """Those of these ids that its messages have."""
+    """Return those of these ids that its messages have."""
     asked = sorted(set(message_ids) - {""})
     if not asked:
         return set()

@@ -120,7 +120,7 @@ def _described(
 
 
 def _moment(text: bytes, now: int) -> int | None:
-    """None if unreadable or before there was mail; a date in the future becomes now."""
+    """Return None if unreadable or before there was mail; a date in the future becomes now."""
     words = text.decode("latin-1").strip()
     for read_date in (parsedate_to_datetime, _from_line_date):
         try:

@@ -33,7 +33,7 @@ class Sweep:
                 return
 
     async def sweep_page(self) -> bool:
-        """True at the end; then it starts again."""
+        """Return True at the end; then it starts again."""
         names = await pools.FILES.run(self._next_names)
         if not names:
             self._names = None
@@ -49,7 +49,7 @@ class Sweep:
 
 
 def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
-    """Those that an email, a draft or an upload uses."""
+    """Return those that an email, a draft or an upload uses."""
     in_drafts = drafts.find_used_blobs(tx, names)
     return raw_mails.find_used_blobs(tx, names) | in_drafts | file_links.find_used_blobs(tx, names)
 

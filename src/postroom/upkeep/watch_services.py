@@ -82,7 +82,7 @@ def _note(tx: Tx, name: str, node: str, since: int, now: int) -> None:
 
 
 def _is_mended(tx: Tx, name: str, node: str, now: int) -> bool:
-    """Whether no other node still finds it away, and none has told so yet."""
+    """Return whether no other node still finds it away, and none has told so yet."""
     tx.run(
         "delete from service_faults where name = :name and node <> ''"
         " and (node = :node or seen_at < :earlier)",

@@ -43,7 +43,7 @@ class MailEndpoint(Struct, frozen=True):
 
 
 def endpoints(config: Config) -> list[MailEndpoint]:
-    """Those that are enabled, IMAP first."""
+    """Return those that are enabled, IMAP first."""
     found = []
     if config.imap is not None:
         found.append(_endpoint("imap", config.domain, config.imap.port, IMAPS_PORT))

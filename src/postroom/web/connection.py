@@ -62,7 +62,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """None while a request is under way."""
+        """Return None while a request is under way."""
         return self._received_at if self.cycle is None or self.cycle.response_complete else None
 
     def _close_idlest(self) -> bool:

@@ -29,7 +29,7 @@ HOW = "The user name is the inbox's address, the password an API key for it."
 
 
 def challenge(resources: Resources, request: Request) -> str:
-    """How to sign in: MCP clients are told where to read it (RFC 9728, section 5.1)."""
+    """Return how to sign in: MCP clients are told where to read it (RFC 9728, section 5.1)."""
     path = request.scope["path"]
     if is_own(path):
         return CHALLENGE

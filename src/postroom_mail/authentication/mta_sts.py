@@ -31,7 +31,7 @@ class StsPolicy(Struct, frozen=True):
 
 
 def read_policy(raw: bytes) -> StsPolicy | None:
-    """None for an invalid policy (section 3.2); unknown fields are ignored."""
+    """Return None for an invalid policy (section 3.2); unknown fields are ignored."""
     if len(raw) > POLICY_BYTES:
         return None
     fields: dict[str, str] = {}

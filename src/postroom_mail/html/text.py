@@ -39,7 +39,7 @@ def revealed(text: str) -> str:
 
 
 def looks_like_html(text: str) -> bool:
-    """True for at least one real tag; `a <b and c> d` or `<someone@example.com>` is plain text."""
+    """Return True for at least one real tag; `a <b and c> d` or `<someone@example.com>` is plain text."""
     for tag in _TAG.finditer(text):
         if tag[3]:
             return True

@@ -66,7 +66,7 @@ class Features(Struct, frozen=True):
 
     @property
     def whole(self) -> tuple[int, ...]:
-        """What is learned."""
+        """Return what is learned."""
         return (*self.common, *(each for part in self.parts for piece in part for each in piece))
 
 

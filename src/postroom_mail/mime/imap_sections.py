@@ -8,7 +8,7 @@ from postroom_mail.mime.parts import scan as scan
 
 
 def find(root: BodyPart, path: tuple[int, ...]) -> BodyPart | None:
-    """By its part numbers (RFC 3501 section 6.4.5)."""
+    """Find by its part numbers (RFC 3501 section 6.4.5)."""
     node, is_mail = root, True
     for number in path:
         inside = node if is_mail else node.message

@@ -168,7 +168,7 @@ def _periods(
 
 
 def _skipped(rule: RepeatRule, start: datetime, since: datetime) -> int:
-    """How many periods end before `since`, if none has to be counted."""
+    """Return how many periods end before `since`, if none has to be counted."""
     days = (since - start).days
     if rule.count is not None or days <= 0:
         return 0
@@ -177,7 +177,7 @@ def _skipped(rule: RepeatRule, start: datetime, since: datetime) -> int:
 
 
 def _days_of_period(rule: RepeatRule, first: date, number: int) -> list[date] | None:
-    """None behind the last year that is looked at."""
+    """Return None behind the last year that is looked at."""
     match rule.frequency:
         case "YEARLY":
             year = first.year + number

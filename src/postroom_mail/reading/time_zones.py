@@ -31,7 +31,7 @@ class Observance(Struct):
     rule: dict[str, str] = field(default_factory=dict)
 
     def last_onset(self, local: datetime) -> datetime | None:
-        """When this time last began, at a local time or before it."""
+        """Return when this time last began, at a local time or before it."""
         onsets = [onset for onset in self.onsets if onset <= local]
         if self.onsets and self.rule:
             onsets += (

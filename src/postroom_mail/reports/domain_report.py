@@ -9,7 +9,7 @@ MAX_FILES = 5
 
 
 def find_report(mail: ParsedMail) -> AggregateReport | TlsReport | None:
-    """None for anything else: a failure report, a personal mail, damage."""
+    """Return None for anything else: a failure report, a personal mail, damage."""
     for file in mail.attachments[:MAX_FILES]:
         try:
             document = unpack(file.content)

@@ -165,7 +165,7 @@ def _from_words(words: Sequence[str], places: Sequence[int]) -> Iterator[str]:
 
 
 def _run_around(words: Sequence[str], at: int) -> tuple[int, int]:
-    """Where the words that may be of the same base64 begin and end; the last one may be short."""
+    """Return where the words that may be of the same base64 begin and end; the last one may be short."""
     start = end = at
     while start > max(0, at - MOST_BEFORE) and _BASE64_WORD.fullmatch(words[start - 1]):
         start -= 1

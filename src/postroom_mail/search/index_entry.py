@@ -226,6 +226,6 @@ def _places() -> list[bytes]:
 
 @lru_cache(1)
 def _ends() -> list[bytes]:
-    """What ends a token, by the bytes of its places."""
+    """Return what ends a token, by the bytes of its places."""
     counts = range(MAX_PLACES_OF_A_TOKEN + 2)
     return [b"\0" + count.to_bytes(BYTES_OF_A_PLACE) for count in counts for _ in range(BYTES_OF_A_PLACE)]

@@ -133,7 +133,7 @@ def _groups(items: list[re.Match[str]]) -> list[list[Term | Condition]]:
 
 
 def _read(item: re.Match[str]) -> Term | Condition | None:
-    """None for punctuation alone, which matches no mail."""
+    """Return None for punctuation alone, which matches no mail."""
     name = (item["name"] or "").lower()
     value = item["word"] if item["phrase"] is None else item["phrase"]
     is_negated = bool(item["minus"])

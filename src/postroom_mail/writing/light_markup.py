@@ -21,7 +21,7 @@ TRAILING = ".,;:!?)]'"
 
 
 def to_html(text: str) -> str | None:
-    """None if nothing is marked: the text alone is enough. Typed HTML is left alone."""
+    """Return None if nothing is marked: the text alone is enough. Typed HTML is left alone."""
     if html_text.looks_like_html(text) or not is_marked(text):
         return None
     return "\n".join(_blocks(text.replace("\r\n", "\n").split("\n"), DEEPEST))

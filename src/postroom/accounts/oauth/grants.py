@@ -76,7 +76,7 @@ def exchange(
     name: str,
     now: int,
 ) -> Tokens | None:
-    """None if the code was used before: its grant has then ended, which must be committed."""
+    """Return None if the code was used before: its grant has then ended, which must be committed."""
     row = tx.one("select * from oauth_codes where code_hash = :code_hash", code_hash=hash_token(code))
     if row is None:
         raise OauthError("This code is unknown.", oauth=INVALID_GRANT)
@@ -143,7 +143,9 @@ def _require_fitting(
 
 
 def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) -> Tokens | None:
-    """None if the token was used before, or its maker has ended: then so has the grant; commit that."""
+    """Return None if the token was used before, or its maker has ended: then so has the grant, which
+    must be committed.
+    """
     old = hash_token(token)
     row = tx.one("select * from oauth_grants where refresh_hash = :old", old=old)
     if row is None:

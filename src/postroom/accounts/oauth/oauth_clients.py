@@ -156,7 +156,7 @@ def clean_name(name: object) -> str:
 
 
 def remove_unused(tx: Tx, now: int, rows: int) -> int:
-    """Those not authorized within a day, and those whose grants have all ended."""
+    """Remove those not authorized within a day, and those whose grants have all ended."""
     return tx.run(
         "delete from oauth_clients where id in (select id from oauth_clients where created_at < :before"
         " and not exists (select 1 from oauth_grants where client_id = oauth_clients.id)"

@@ -31,7 +31,7 @@ def invite(tx: Tx, user: User, token: str, now: int) -> None:
 
 
 def ask(tx: Tx, user: User, browser: str, token: str, now: int) -> bool:
-    """False if this user was sent enough of them: else anyone could flood a mailbox."""
+    """Return False if this user was sent enough of them: else anyone could flood a mailbox."""
     lately = "from mail_links where user_id = :id and purpose = 'sign_in' and created_at > :since"
     asked = count(tx, f"select count(*) as number {lately}", id=user.id, since=now - HOUR)
     if asked >= SIGN_IN_LINKS_AN_HOUR:

@@ -199,7 +199,7 @@ def find_refusals(
 
 
 def are_trusted(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
-    """Whether each address has a rule at some level that exempts mail to it from review."""
+    """Return whether each address has a rule at some level that exempts mail to it from review."""
     levels = sorted(find_modes(tx, OUTBOUND, [inbox]))
     met = [address_rules.met_by(address) for address in addresses]
     rules = _find_rules(tx, OUTBOUND, levels, sorted({value for found in met for value in found}))
@@ -209,7 +209,7 @@ def are_trusted(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
 
 
 def are_allowed(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
-    """Whether each address has an `allow` rule for received mail at some level."""
+    """Return whether each address has an `allow` rule for received mail at some level."""
     levels = sorted(find_modes(tx, INBOUND, [inbox]))
     if not levels:
         return False

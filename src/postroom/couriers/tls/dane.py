@@ -19,7 +19,9 @@ class DaneNeed(Struct, frozen=True):
 
 
 async def find_need(resolver: Resolver, domain: str, host: str, port: int) -> DaneNeed | None:
-    """None if DNSSEC proves no TLSA records of the host. Raises DnsTemporary: then the host must wait."""
+    """Return None if DNSSEC proves no TLSA records of the host. Raises DnsTemporary:
+    then the host must wait.
+    """
     if not resolver.trusts_dnssec or not await resolver.proves(domain, "MX"):
         return None
     for base in await _bases(resolver, host):

@@ -64,7 +64,7 @@ class ImapDialogue:
 
     @property
     def is_asking(self) -> bool:
-        """False during IDLE, which may be ended at any time."""
+        """Return False during IDLE, which may be ended at any time."""
         return self._asked is not None and not self.is_idling
 
     @property

@@ -71,7 +71,7 @@ class CommandReader:
         return rest
 
     def next(self) -> Read | None:
-        """None until more arrives."""
+        """Return None until more arrives."""
         while True:
             if self._mail_bytes is not None:
                 return self._piece()
@@ -96,7 +96,7 @@ class CommandReader:
         return piece
 
     def _take_literal(self) -> bool:
-        """False while a literal is incomplete."""
+        """Return False while a literal is incomplete."""
         if self._literal_bytes is None:
             return True
         if len(self._buffer) < self._literal_bytes:
@@ -125,7 +125,7 @@ class CommandReader:
         return taken
 
     def _line(self, line: bytes) -> Read | None:
-        """None if a literal follows that the client sends without waiting."""
+        """Return None if a literal follows that the client sends without waiting."""
         found = _LITERAL.search(line)
         if found is None:
             # A NUL from the client must not pass as a literal mark.

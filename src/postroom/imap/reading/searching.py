@@ -83,7 +83,10 @@ async def search(client: ImapState, request: SearchMails) -> bytes:
 
 
 def _told(request: SearchMails, found: "list[Candidate]") -> "list[Candidate]":
-    """Those whose MODSEQ counts: of MIN and MAX alone, the first and the last (RFC 7162 section 3.1.10)."""
+    """Return those whose MODSEQ counts.
+
+    Of MIN and MAX alone, the first and the last (RFC 7162 section 3.1.10).
+    """
     if request.returns is None or not found or not set(request.returns) <= {"MIN", "MAX"}:
         return found
     ends = {"MIN": found[0], "MAX": found[-1]}
@@ -211,7 +214,7 @@ class _MailReader:
 
 
 def _matches(view: FolderView, key: SearchKey, each: Candidate) -> bool | None:
-    """None: not decided yet."""
+    """Return None while it is not decided."""
     match key.name:
         case "AND":
             return _all([_matches(view, inner, each) for inner in key.keys])

@@ -58,7 +58,7 @@ async def find_evidence(
 
 
 async def has_reverse_name(resolver: Resolver, ip: str) -> bool:
-    """Whether the DNS has a name for this address; without an answer in time it counts as named."""
+    """Return whether the DNS has a name for this address; without an answer in time it counts as named."""
     if not public_addresses.is_public(ip):
         return True
     try:

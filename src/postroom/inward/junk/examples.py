@@ -133,7 +133,7 @@ def forget(tx: Tx, account_id: str) -> None:
 
 
 def count(tx: Tx, account_id: str) -> dict[str, int]:
-    """How many of an account's examples are junk, wanted, and not learned yet."""
+    """Return how many of an account's examples are junk, wanted, and not learned yet."""
     row = tx.one(
         "select coalesce(sum(is_junk), 0) as junk, count(*) as number,"
         " coalesce(sum(case when learned_at is null then 1 else 0 end), 0) as waiting"

@@ -54,7 +54,7 @@ async def learn_all(resources: Resources) -> None:
 
 
 async def learn_some(resources: Resources) -> bool:
-    """False if nothing waits, or another node learns."""
+    """Return False if nothing waits, or another node learns."""
     waiting = await resources.db.read(examples.find_teacher)
     if waiting is None or not await leader_leases.hold(resources, LEASE, LEASE_HELD):
         return False

@@ -59,7 +59,7 @@ def find_history(
 
 
 def _of_known(known: Sequence[KnownSince | None], now: int) -> SenderHistory:
-    """Whose email was junk is not known by it. All senders have to be known, and one can send junk."""
+    """Return what is known of all senders together. One whose email was junk is not known by it."""
     return SenderHistory(
         is_known=all(_wrote_before(each, now) for each in known),
         is_new=not all(_wrote_before(each, now - DAY) for each in known),
@@ -72,7 +72,7 @@ def _wrote_before(known: KnownSince | None, now: int) -> bool:
 
 
 def is_answer(tx: Tx, inbox_id: str, answered: Sequence[str]) -> bool:
-    """Whether one of these was sent by this inbox."""
+    """Return whether one of these was sent by this inbox."""
     found = all_of(
         tx,
         "select 1 as found from messages where inbox_id = :inbox_id and :wanted and direction = 'outbound'"

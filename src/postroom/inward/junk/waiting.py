@@ -17,7 +17,7 @@ class JunkWaiting(Struct, frozen=True):
     taught: frozenset[str] = frozenset()  # inboxes whose account has taught the junk filter
 
     def has_to_wait(self, addressed: AddressedMail) -> bool:
-        """Whether it is in no thread until its examination has decided."""
+        """Return whether it is in no thread until its examination has decided."""
         if addressed.inbox_id in self.under_policy or addressed.mail.awaits_scan:
             return True
         rules = self.rules.get(addressed.inbox_id)

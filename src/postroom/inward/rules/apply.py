@@ -116,7 +116,7 @@ def disable(tx: Tx, rule: Rule, reason: str, now: int) -> None:
 
 
 def scope_of(rule: Rule) -> Scope:
-    """Where a rule is: its account, its pod or its inbox, without the pod of that."""
+    """Return where a rule is: its account, its pod or its inbox, without the pod of that."""
     kind = rule.owner.partition("_")[0]
     return Scope(
         rule.account_id,

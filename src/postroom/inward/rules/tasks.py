@@ -65,5 +65,5 @@ def put_off(tx: Tx, task: Task, until: int) -> None:
 
 
 def remove(tx: Tx, task: Task) -> bool:
-    """False if another node removed it first."""
+    """Return False if another node removed it first."""
     return leases.remove(tx, TABLE, task.id)

@@ -74,7 +74,7 @@ class CalendarEvent(Struct, frozen=True):
 
     @property
     def busy(self) -> int:
-        """How far it takes the inbox's time."""
+        """Return how far it takes the inbox's time."""
         if self.status == CANCELLED or self.own_response == DECLINED:
             return spans.FREE
         if self.is_waiting:
@@ -163,7 +163,7 @@ def put_spans(
 
 
 def is_shown(event: CalendarEvent) -> bool:
-    """Whether an agenda has it: cancelled and declined events are only found by their id."""
+    """Return whether an agenda has it: cancelled and declined events are only found by their id."""
     return event.status != CANCELLED and event.own_response != DECLINED
 
 
@@ -288,7 +288,7 @@ def list_besides(tx: Tx, calendar_id: str, kept: frozenset[str]) -> list[Calenda
 
 
 def list_newest_series(tx: Tx, calendar_id: str) -> list[Series]:
-    """What a feed has: the events that begin last, and all series."""
+    """Return what a feed has: the events that begin last, and all series."""
     rows = tx.all(
         "select content from calendar_events where calendar_id = :id"
         " order by repeats desc, starts_at desc limit :limit",

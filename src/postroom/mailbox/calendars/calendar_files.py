@@ -46,7 +46,7 @@ def find_any(tx: Tx, calendar_id: str, name: str) -> CalendarEvent | None:
 
 
 def find_all(tx: Tx, calendar_id: str, names: Sequence[str]) -> list[CalendarEvent]:
-    """Those that are there, in any order, with the cancelled ones."""
+    """Return those that are there, in any order, with the cancelled ones."""
     wanted = sorted(set(names))
     sql = "select * from calendar_events where calendar_id = :id and :wanted"
     by_name = all_of(tx, sql, "file_name", wanted, id=calendar_id)
@@ -72,7 +72,10 @@ def to_version(row: Row) -> FileVersion:
 
 
 def list_changes(tx: Tx, calendar_id: str, since: int, limit: int) -> list[FileVersion]:
-    """What was changed or removed after a version, oldest change first; each name once, as it is now."""
+    """Return what was changed or removed after a version, oldest change first.
+
+    Each name once, as it is now.
+    """
     asked = {"id": calendar_id, "since": since, "limit": limit}
     changed = tx.all(
         "select id, file_name, version, updated_at, status from calendar_events"
@@ -89,7 +92,7 @@ def list_changes(tx: Tx, calendar_id: str, since: int, limit: int) -> list[FileV
 
 
 def knows(tx: Tx, calendar_id: str, version: int) -> bool:
-    """Whether all that has changed since a version is known."""
+    """Return whether all that has changed since a version is known."""
     calendar = inbox_calendars.find(tx, calendar_id)
     return calendar is not None and calendar.removals_since <= version <= calendar.version
 

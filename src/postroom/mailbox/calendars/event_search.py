@@ -34,7 +34,7 @@ def find(tx: Tx, calendar_ids: Sequence[str], words: Sequence[str]) -> list[Cale
 
 
 def has(event: CalendarEvent, words: Sequence[str]) -> bool:
-    """Whether each word begins a word of it, whatever the case and the accents."""
+    """Return whether each word begins a word of it, whatever the case and the accents."""
     parts = (event.series.part, *(each.part for each in event.series.overrides))
     said = (
         text

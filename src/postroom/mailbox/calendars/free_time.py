@@ -26,13 +26,16 @@ class BusyTime(Struct, frozen=True):
 
 
 def list_spans(tx: Tx, calendar: InboxCalendar, since: int, until: int, steps: StepBudget) -> list[EventSpan]:
-    """When the events of a calendar take place, in order; what is not stored is expanded within `steps`."""
+    """Return when the events of a calendar take place, in order.
+
+    What is not stored is expanded within `steps`.
+    """
     stored = spans.list_of(tx, "calendar_id", calendar.id, since, until)
     return with_expanded(tx, [calendar], stored, since, until, steps)
 
 
 def list_taken(tx: Tx, inbox_id: str, since: int, until: int, steps: StepBudget) -> list[EventSpan]:
-    """What takes time of an inbox: events of all its calendars, and reservations by others."""
+    """Return what takes time of an inbox: events of all its calendars, and reservations by others."""
     owned = inbox_calendars.list_of_inbox(tx, inbox_id)
     stored = spans.list_of(tx, "inbox_id", inbox_id, since, until)
     return [each for each in with_expanded(tx, owned, stored, since, until, steps) if each.busy]
@@ -80,7 +83,7 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def subtract(intervals: Sequence[Interval], taken: Sequence[Interval]) -> list[Interval]:
-    """What of merged intervals lies outside of other merged ones."""
+    """Return what of merged intervals lies outside of other merged ones."""
     found: list[Interval] = []
     position = 0
     for begin, end in intervals:
@@ -156,7 +159,7 @@ def intersect(one: Sequence[Interval], other: Sequence[Interval]) -> list[Interv
 def find_conflict(
     tx: Tx, inbox_id: str, calendar: InboxCalendar, series: Series, event_id: str
 ) -> EventSpan | None:
-    """What else takes a time of this series already; its first occurrences are looked at."""
+    """Return what else takes a time of this series already; its first occurrences are looked at."""
     begin = to_moment(series.part.local, series.part.zone, series.zone_rules, calendar.time_zone)
     wanted = occurrences(series, begin - 1, LATEST, spans.STORED, calendar.time_zone, StepBudget(STEPS))
     wanted = [each for each in wanted if busyness(series, each.number, spans.BUSY)]

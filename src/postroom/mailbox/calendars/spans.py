@@ -113,7 +113,7 @@ def _row(
 
 
 def first_news(each: EventTime, calendar: InboxCalendar, now: int) -> int | None:
-    """When its start is announced; of one that has begun, its end; of one that is over, nothing."""
+    """Return when its start is announced; of one that has begun, its end; of one that is over, nothing."""
     if each.ends_at <= now:
         return None
     if calendar.reminder_minutes is None or each.starts_at <= now:

@@ -304,7 +304,7 @@ def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) ->
 
 
 def find_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str], besides: Sequence[str]) -> set[str]:
-    """Those that are in the folder of a label, other than `besides`."""
+    """Return those that are in the folder of a label, other than `besides`."""
     rows = all_of(
         tx,
         f"select message_id, folder from folder_mails where :wanted and folder like '{LABEL}%'"

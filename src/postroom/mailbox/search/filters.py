@@ -77,7 +77,7 @@ MESSAGES: dict[str | int, str] = {
 
 
 def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
-    """Whether the index can answer all of an OR group; a negated `in:` only when it is alone."""
+    """Return whether the index can answer all of an OR group; a negated `in:` only when it is alone."""
     return all(
         (each.name, each.value) in FLAGS
         or (each.name in IN_NEW_ENTRIES and is_whole)
@@ -156,7 +156,7 @@ def _comparable(filter_: Condition) -> str | int:
 
 
 def is_read(group: Sequence[Condition]) -> bool:
-    """Whether a group asks for what only the message itself says."""
+    """Return whether a group asks for what only the message itself says."""
     return any(each.name in READ for each in group)
 
 

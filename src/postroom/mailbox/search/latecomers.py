@@ -57,7 +57,7 @@ def find(tx: Tx, doc: int) -> Latecomer | None:
 
 
 def list_between(tx: Tx, account_id: str, above: int, below: Latecomer) -> list[Latecomer]:
-    """Those of an account that came after one moment and before another; newest first."""
+    """Return those of an account that came after one moment and before another; newest first."""
     rows = tx.all(
         "select arrived_at, doc from search_latecomers where account_id = :account_id"
         " and arrived_at > :above and (arrived_at < :at or (arrived_at = :at and doc < :doc))"

@@ -311,7 +311,7 @@ def find_ids(tx: Tx, scope: Scope, sought: Sequence[tuple[Field, str]], most: in
 
 
 def answers(tx: Tx, asked: Query, message: Message) -> bool:
-    """Whether one message matches a query, checked without the index: it may be too new for that."""
+    """Return whether one message matches a query, checked without the index: it may be too new for that."""
     condition, params = filters.conditions(asked.filters)
     is_passing = tx.one(
         "select messages.id as message_id from messages join inboxes on inboxes.id = messages.inbox_id"

@@ -39,7 +39,7 @@ class MailClientServer(ABC):
 
     @abstractmethod
     async def _find_allowed(self, asked: list[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those pairs of key and inbox that are still allowed."""
+        """Return those pairs of key and inbox that are still allowed."""
 
     @property
     def port(self) -> int:

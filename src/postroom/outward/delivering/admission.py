@@ -29,7 +29,7 @@ class Bars(Struct, frozen=True):
 
 
 async def ask(resources: Resources, job: MailJob, receiver: Receiver) -> Admission | None:
-    """None if the email was put off. Usually nothing stops it, and one short read is all."""
+    """Return None if the email was put off. Usually nothing stops it, and one short read is all."""
     config, now = resources.config, resources.now()
     bars = await resources.db.read(find_bars, job.sender_domain, receiver, config, now)
     if not bars.is_slowed and not bars.is_warming:

@@ -95,7 +95,7 @@ class TriedMail(Struct, frozen=True):
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
-    """None if the mail may no longer leave."""
+    """Return None if the mail may no longer leave."""
     outgoing = find_outgoing(tx, delivery)
     if outgoing is None:
         return None
@@ -112,7 +112,7 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
 
 
 def is_alias_gone(tx: Tx, outgoing: Outgoing, service_domain: str) -> bool:
-    """Whether its author is an address of this server that is no longer one of the inbox."""
+    """Return whether its author is an address of this server that is no longer one of the inbox."""
     written_as = outgoing.written_as
     if written_as in (*outgoing.own_addresses, outgoing.sender):
         return False
@@ -124,7 +124,10 @@ def is_redirected(message: Message) -> bool:
 
 
 def find_seen(tx: Tx, message: Message) -> SeenResults | None:
-    """How a redirected mail was authenticated on arrival; None for other mail, or if not known any more."""
+    """Return how a redirected mail was authenticated on arrival.
+
+    None for other mail, or if not known any more.
+    """
     if not is_redirected(message):
         return None
     redirect_of = documents.decode(message.document).redirect_of
@@ -136,7 +139,7 @@ def find_seen(tx: Tx, message: Message) -> SeenResults | None:
 
 
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
-    """None if the sending inbox was deleted: nothing more leaves for it."""
+    """Return None if the sending inbox was deleted: nothing more leaves for it."""
     row = tx.one(
         f"select {messages.COLUMNS}, messages.from_address, inboxes.address as sender,"
         f" inboxes.aliases, {connections.OF_SENDER}, {INPUT_COLUMNS},"

@@ -26,7 +26,7 @@ class ThreadFindings(Struct, frozen=True):
 
 
 def find(tx: Tx, hold: Hold, thread_id: str) -> ThreadFindings | None:
-    """None if nothing speaks against it."""
+    """Return None if nothing speaks against it."""
     is_risky = threads.is_risky(tx, thread_id)
     if not is_risky and approval.RISK not in hold.reasons:
         return None

@@ -90,7 +90,7 @@ class Guarded(Struct):
 
 
 def is_foreseen(caller: Caller, order: Order, around: Context) -> bool:
-    """Whether the transaction is certain to need the facts."""
+    """Return whether the transaction is certain to need the facts."""
     inbox = around.inbox
     is_ruled = caller.approval is not None or inbox.approval is not None or inbox.canary is not None
     is_later = order.send_at is not None or order.undo_seconds > 0

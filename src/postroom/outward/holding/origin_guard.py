@@ -42,7 +42,10 @@ class GuardFinding(Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether a person has to decide: a one-time code leaves only after that, whatever the step."""
+        """Return whether a person has to decide.
+
+        A one-time code leaves only after that, whatever the step.
+        """
         return self.step == HOLD or any(each.kind == CODE for each in self.origins)
 
 
@@ -180,11 +183,11 @@ class _Judge:
         )
 
     def _has_address(self, source: ValueSource, address: str) -> bool:
-        """Whether the value came as a part of this address, which is judged as a whole."""
+        """Return whether the value came as a part of this address, which is judged as a whole."""
         return self._is_genuine(source) and address in {*self._people_of(source), source.from_address}
 
     def _is_own(self, value: Value) -> bool:
-        """Whether it is an address of the account."""
+        """Return whether it is an address of the account."""
         if value.kind != ADDRESS:
             return False
         said = value.key.partition(":")[2]
@@ -218,7 +221,7 @@ class _Judge:
         return row is not None
 
     def _left(self, other: Inbox, source: ValueSource) -> bool:
-        """Whether the message is one that the other inbox has sent: From alone proves nothing."""
+        """Return whether the message is one that the other inbox has sent: From alone proves nothing."""
         document = self._read(source.message_id)
         return document is not None and origins.has_sent(self._tx, other.id, document.rfc_message_id)
 
@@ -248,11 +251,11 @@ class _Judge:
         )
 
     def _has_written(self, address: str) -> bool:
-        """Whether it wrote here, in an email that did not fail DMARC."""
+        """Return whether it wrote here, in an email that did not fail DMARC."""
         return bool(correspondents.find(self._tx, [(self._inbox.id, address)], only_trusted=True))
 
     def _knows(self, address: str, value: Value, received: Sequence[ValueSource]) -> bool:
-        """Whether a recipient wrote it, owns its domain, or was in the thread when it came."""
+        """Return whether a recipient wrote it, owns its domain, or was in the thread when it came."""
         domain = address.rpartition("@")[2]
         of_value = values.domain_in(value)
         if of_value and domain not in COMMON_HOSTS and origin_guard.is_within(of_value, domain):
@@ -265,7 +268,7 @@ class _Judge:
         return False
 
     def _has_read(self, address: str, source: ValueSource) -> bool:
-        """Whether it was addressed, and in the thread before: anybody can write a name into Cc."""
+        """Return whether it was addressed, and in the thread before: anybody can write a name into Cc."""
         document = self._read(source.message_id)
         if document is None:
             return False
@@ -305,7 +308,7 @@ class _Judge:
         return self._lists[address]
 
     def _is_genuine(self, source: ValueSource) -> bool:
-        """Whether it was received from whom it says: an email that a key imported proves nothing."""
+        """Return whether it was received from whom it says: an email that a key imported proves nothing."""
         document = self._read(source.message_id)
         return document is not None and not source.is_imported and is_genuine(document)
 
@@ -325,7 +328,7 @@ class _Judge:
 
 
 def _is_usual(received: Sequence[ValueSource]) -> bool:
-    """Whether two people wrote the same words."""
+    """Return whether two people wrote the same words."""
     return len({each.from_address for each in received}) > 1
 
 

@@ -116,7 +116,7 @@ def prepare(
 
 
 def to_draft(inbox: Inbox, parsed: ParsedMail, message_id: str, now: int) -> Draft:
-    """What is stored of it, and read by the rules."""
+    """Return what is stored of it, and read by the rules."""
     shown = parsed.body_text or text.html_to_text(parsed.body_html)
     return Draft(
         from_name=inbox.display_name or "",

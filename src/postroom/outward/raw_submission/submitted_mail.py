@@ -255,7 +255,7 @@ def to_order(
 
 
 def to_composed_mail(order: Order, draft: Draft, raw: bytes, seal: str = "") -> ComposedMail:
-    """What is stored of it: files and appointment are those of the bytes that are sent."""
+    """Return what is stored of it: files and appointment are those of the bytes that are sent."""
     appointment, files = invitations.read_written(raw)
     return ComposedMail(
         draft, order.cc, order.body, order.body_html, raw, files, appointment, seal, is_submitted=True

@@ -52,7 +52,7 @@ def find(tx: Tx, provider: str, lock: str = "") -> ProviderPace | None:
 
 
 def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
-    """Those of the providers that are slowed."""
+    """Return those of the providers that are slowed."""
     if not providers:
         return {}
     is_wanted, wanted = one_of("provider", providers)
@@ -61,7 +61,7 @@ def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
 
 
 def take_turn(tx: Tx, provider: str, now: int) -> int | None:
-    """None if an email may go now; else when to ask again. Waiting emails are spread out."""
+    """Return None if an email may go now; else when to ask again. Waiting emails are spread out."""
     pace = find(tx, provider, LOCK_ROWS)
     if pace is None:
         return None
@@ -75,7 +75,7 @@ def take_turn(tx: Tx, provider: str, now: int) -> int | None:
 
 
 def slow_down(tx: Tx, provider: str, started_at: int, rules: PaceRules, now: int) -> bool:
-    """True if it was at full speed. Of attempts under way together only the first answer counts."""
+    """Return True if it was at full speed. Of attempts under way together only the first answer counts."""
     if rules.seconds == 0:
         return False
     first = rules.seconds * SECOND

@@ -44,7 +44,7 @@ def day_of(now: int) -> int:
 
 
 def limit_at(step: int, config: Config) -> int | None:
-    """None if the warm-up is over."""
+    """Return None if the warm-up is over."""
     if step >= config.warm_up_days:
         return None
     limit = config.warm_up_mails
@@ -60,7 +60,7 @@ def is_on(tx: Tx, domain: str, account_id: str | None = None) -> bool:
 
 
 def begin(tx: Tx, account_id: str, domain: str, now: int) -> bool:
-    """False if it has begun already."""
+    """Return False if it has begun already."""
     added = tx.run(
         "insert into warm_up_domains (domain, account_id, since) values (:domain, :account_id, :now)"
         " on conflict (domain) do nothing",
@@ -72,7 +72,7 @@ def begin(tx: Tx, account_id: str, domain: str, now: int) -> bool:
 
 
 def end(tx: Tx, account_id: str, domain: str) -> bool:
-    """False if this account had none."""
+    """Return False if this account had none."""
     params = {"domain": domain, "account_id": account_id}
     tx.run("delete from warm_ups where domain = :domain and account_id = :account_id", **params)
     is_ended = tx.run(

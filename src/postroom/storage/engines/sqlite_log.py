@@ -85,7 +85,7 @@ class LogCopy(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """False while a reader still uses an older state of the database."""
+        """Return False while a reader still uses an older state of the database."""
         return self.done == self.log
 
 

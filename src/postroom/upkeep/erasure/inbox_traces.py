@@ -106,7 +106,10 @@ def _erase_rows(tx: Tx, job: Job, place: MailPlace, counts: Counter[str]) -> Era
 
 
 def _has_newer(tx: Tx, named: dict[str, str]) -> bool:
-    """Whether email came while the others were erased: it is among the newest of the contact's threads."""
+    """Return whether email came while the others were erased.
+
+    It is among the newest of the contact's threads.
+    """
     rows = tx.all(
         f"select id from messages where thread_id in {OF_THREADS}"
         " order by created_at desc, id desc limit :limit",

@@ -64,7 +64,7 @@ def _document(row: Row) -> documents.Document | None:
 
 
 def _size(row: Row, document: documents.Document) -> int | None:
-    """None if the remaining bytes are unreadable."""
+    """Return None if the remaining bytes are unreadable."""
     try:
         content = raw_mails.plain(row["content"] or b"", row["content_bytes"])
     except packing.NotPacked:

@@ -97,7 +97,7 @@ class Stream:
         return False
 
     def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
-        """False if the client does not keep up. Events that it got from the log are not sent again."""
+        """Return False if the client does not keep up. Events that it got from the log are not sent again."""
         if event.position <= self.cursor:
             return True
         if self.wants(event) and not self._protocol.write_frame(frame):
@@ -117,7 +117,7 @@ class Stream:
         return True
 
     def write_now(self, frame: bytes) -> bool:
-        """False, and nothing written, when the client does not keep up."""
+        """Return False, and write nothing, when the client does not keep up."""
         return self._protocol.write_frame(frame)
 
     async def say(self, message: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def write_frame(self, frame: bytes) -> bool:
-        """False, and nothing written, if too much already waits for the client."""
+        """Return False, and write nothing, if too much already waits for the client."""
         if self.close_sent or self.transport.is_closing():
             return True
         if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
@@ -93,7 +93,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return True
 
     async def wait_until_writable(self) -> bool:
-        """False if the client reads nothing for a while."""
+        """Return False if the client reads nothing for a while."""
         unsent_bytes = None
         while not self.writable.is_set():
             before, unsent_bytes = unsent_bytes, self.transport.get_write_buffer_size()

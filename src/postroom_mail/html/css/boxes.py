@@ -304,6 +304,6 @@ def is_filtered(style: Style, font_px: float) -> Answer:
 
 
 def is_too_tight(style: Style, font_px: float) -> Answer:
-    """None if letters overlap: then the text may be unreadable."""
+    """Return None if letters overlap: then the text may be unreadable."""
     spacing = _measure(style, "letter-spacing", font_px, font_px)
     return None if spacing is not None and spacing <= -font_px / 2 else False

@@ -100,7 +100,7 @@ def _tokens(line: int, *parts: tuple[str, str]) -> Iterator[Token]:
 
 
 def filter_of(place: Place, before: str, line: int, stream: TokenStream) -> str:
-    """None between elements, where Jinja's own escaping is right."""
+    """Return None between elements, where Jinja's own escaping is right."""
     if place.attribute:
         if PROGRAMS.fullmatch(place.attribute):
             raise TemplateSyntaxError(f"No value goes into {place.attribute}.", line, stream.name)

@@ -133,7 +133,7 @@ def list_unread(tx: Tx, context: PageContext, thread_ids: list[str]) -> set[str]
 
 
 async def saved_searches(context: PageContext) -> list[SavedSearch]:
-    """Those of the account, for persons who reach all of it."""
+    """Return those of the account, for persons who reach all of it."""
     return (await context.run(get_account)).saved_searches if context.call.scope.is_account else []
 
 

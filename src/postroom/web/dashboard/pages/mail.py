@@ -120,7 +120,7 @@ class ThreadRow(Struct, frozen=True):
 
     @property
     def is_sent_alone(self) -> bool:
-        """Whether it is one message, which the inbox wrote."""
+        """Return whether it is one message, which the inbox wrote."""
         return self.made.digest.has_own and self.thread.message_count == 1
 
     @property
@@ -218,7 +218,7 @@ def to_rows(tx: Tx, found: list[Thread], with_marks: bool) -> list[ThreadRow]:
 
 
 def assignee_of(context: PageContext, query: MailQuery) -> str | None:
-    """Whose threads the list shows; None: everybody's. `me` is nobody without a user."""
+    """Return whose threads the list shows; None: everybody's. `me` is nobody without a user."""
     if query.assignee == ME:
         return context.session.user_id or "unknown"
     return query.assignee or None
@@ -271,7 +271,7 @@ async def label(context: PageContext, chosen: list[str], body: Marks) -> Respons
 
 
 async def mark_junk(context: PageContext, chosen: list[str], body: Marks) -> Response:
-    """What was received in the threads; what the inbox wrote there stays."""
+    """Move what was received in the threads; what the inbox wrote there stays."""
     told = await context.read(list_received, context, chosen)
     for message_id in told:
         await context.run(junk.mark_junk, message_id=message_id)

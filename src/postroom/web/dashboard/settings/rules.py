@@ -91,7 +91,7 @@ def read_others(form: ApprovalForm) -> dict[str, str | list[str] | Disclosure | 
 
 
 def read_number(value: str, field: str) -> int | None:
-    """None if empty: then nothing is set."""
+    """Return None if empty: then nothing is set."""
     if not value.strip():
         return None
     if not (value.strip().isascii() and value.strip().isdigit() and len(value) < 10):
