@@ -118,3 +118,18 @@ async def test_a_name_belongs_to_the_first_and_to_whoever_is_proven(db: Database
         assert len(correspondents.find_namesakes(tx, inbox.id, "ann")) == 2
 
     await db.write(run)
+
+
+@pytest.mark.both_databases
+async def test_who_is_called_wanted_is_no_junk_sender_any_more_and_nobody_changes_nobody(
+    db: Database, inbox: Inbox
+) -> None:
+    """A mail client may call only emails wanted that cannot be taught, as sent ones."""
+
+    def called(tx: Tx, wanted: list[str]) -> list[tuple[int, ...]]:
+        correspondents.call_wanted(tx, inbox.id, wanted)
+        return tx.tuples("select junk from correspondents where inbox_id = :id", id=inbox.id)
+
+    await db.write(correspondents.call_junk, inbox.id, ["a@x.example"], START)
+    assert await db.write(called, []) == [(correspondents.CALLED_JUNK,)]
+    assert await db.write(called, ["a@x.example"]) == [(0,)]

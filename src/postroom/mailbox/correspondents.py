@@ -83,6 +83,8 @@ def call_junk(tx: Tx, inbox_id: str, addresses: Sequence[str], now: int) -> None
 
 def call_wanted(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> None:
     """A person calls emails of these addresses wanted: what is known against them counts no more."""
+    if not addresses:
+        return
     is_wanted, wanted = one_of("address", sorted(set(addresses)))
     tx.run(
         f"update correspondents set junk = 0 where inbox_id = :inbox_id and junk > 0 and {is_wanted}",
