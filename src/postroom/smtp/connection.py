@@ -258,10 +258,7 @@ class SmtpConnection(asyncio.Protocol):
         self._resume_reading()
 
     def _open_transport(self) -> asyncio.Transport | None:
-        """Return None once the connection is lost, even before uvloop reports it.
-
-        A write would raise then.
-        """
+        """Return None once the connection is lost, even before uvloop reports it: a write would raise."""
         is_open = self._transport is not None and not self._transport.is_closing()
         return self._transport if is_open else None
 
