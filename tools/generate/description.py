@@ -98,7 +98,7 @@ class Operation:
     error_codes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is itself alone, so that what follows from one can be kept
 class Description:
     version: str
     operations: tuple[Operation, ...]

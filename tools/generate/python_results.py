@@ -1,6 +1,7 @@
 """Makes `postroom_client/results.py` and `postroom_client/errors.py`."""
 
 from dataclasses import replace
+from functools import cache
 from graphlib import TopologicalSorter
 
 from tools.generate import names
@@ -49,6 +50,7 @@ def asked_shapes(description: Description) -> set[str]:
     return {names.result_of(name) for name in found}
 
 
+@cache
 def answered_shapes(description: Description) -> set[str]:
     found: set[str] = set()
     for operation in names.operations_of_clients(description):
