@@ -11,7 +11,7 @@ from tests.events.test_notifications import letters_to
 from tests.raw_mails import raw_mail, raw_mail_with_files
 from tests.waiting import until
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.share(2)]
+pytestmark = pytest.mark.both_databases
 
 
 async def make(server: Server, query: str, *actions: dict[str, Any], **fields: Any) -> dict[str, Any]:

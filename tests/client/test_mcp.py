@@ -123,8 +123,13 @@ async def older_http_agent(live: LiveServer, key: str = API_KEY, sets: str = "")
         yield agent
 
 
-transports = pytest.mark.parametrize("connect", [stdio_agent, http_agent, older_http_agent])
 Connect = Callable[..., Any]
+TRANSPORTS = (stdio_agent, http_agent, older_http_agent)
+
+
+def transports(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A long run tries every test over one of them, the next runs over the others."""
+    return pytest.mark.share(len(TRANSPORTS))(pytest.mark.parametrize("connect", TRANSPORTS)(test))
 
 
 def mail(recipient: str, *, subject: str = "Hello", body: str = "Are you there?", to: str = "") -> bytes:
