@@ -127,9 +127,10 @@ Connect = Callable[..., Any]
 TRANSPORTS = (stdio_agent, http_agent, older_http_agent)
 
 
-def transports(test: Callable[..., Any]) -> Callable[..., Any]:
+def transports(test: Connect) -> Connect:
     """A long run tries every test over one of them, the next runs over the others."""
-    return pytest.mark.share(len(TRANSPORTS))(pytest.mark.parametrize("connect", TRANSPORTS)(test))
+    shared: Connect = pytest.mark.share(len(TRANSPORTS))(test)
+    return pytest.mark.parametrize("connect", TRANSPORTS)(shared)
 
 
 def mail(recipient: str, *, subject: str = "Hello", body: str = "Are you there?", to: str = "") -> bytes:
