@@ -31,7 +31,7 @@ soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KIL
 		POSTROOM_TEST_NODE_KILLS=$(or $(KILLS),100) POSTROOM_TEST_TORN_DISKS=2000 \
 		POSTROOM_TEST_SYNC_KILLS=$(or $(KILLS),100) POSTROOM_TEST_SYNCED_MAILS=2000 \
 		$(BIN)/python -m pytest --processes 2 -q -o faulthandler_timeout=0 tests/power_loss tests/storage/test_postgres_failover.py tests/nodes \
-		tests/imap/test_programs.py tests/imap/test_kills.py \
+		tests/imap/test_mail_clients.py tests/imap/test_kills.py \
 		$(foreach kind,kill mail_kill send_kill hold_kill search_kill stream_resume,tests/end_to_end/test_$(kind).py)
 	@$(BIN)/python -m tests.mixed_kills $(or $(KILLS),100)
 	@POSTROOM_TEST_HOSTILE=$(or $(HOSTILE),1000) POSTROOM_TEST_HOSTILE_SENDS=$(or $(HOSTILE),1000) \

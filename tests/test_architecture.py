@@ -44,7 +44,7 @@ LAYERS: list[list[str]] = [
     ["transfer"],
     ["operations"],
     ["smtp", "imap", "caldav", "web", "couriers"],
-    ["judging", "workers"],
+    ["llm_judge", "workers"],
     ["mail_server", "operator_services", "background_loops", "host_setup"],
     ["assembly", "welcome"],
     ["commands"],

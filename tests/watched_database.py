@@ -114,8 +114,8 @@ class WatchedDatabase:
     async def find_damage(self, of_index: bool = False) -> str:
         return await self._db.find_damage(of_index)
 
-    async def mend_index(self, is_asked: bool = False) -> str:
-        return await self._db.mend_index(is_asked)
+    async def repair_index(self, is_asked: bool = False) -> str:
+        return await self._db.repair_index(is_asked)
 
     async def write_index(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await self._db.write_index(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))

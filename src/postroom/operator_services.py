@@ -12,7 +12,7 @@ from postroom.config import Config, ConfigError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.inward.junk.learning import learn_all
 from postroom.inward.rules import tasks
-from postroom.judging.judge_arrivals import Judge
+from postroom.llm_judge.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
 from postroom.outward import nudges, rule_tasks
 from postroom.outward.notices import dmarc_reports, tls_reports

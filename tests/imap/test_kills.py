@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.end_to_end.process import TOKEN, Running, serving_process
-from tests.imap.test_programs import Sides, append_all, change_far, change_near, mails, sync_settings
+from tests.imap.test_mail_clients import Sides, append_all, change_far, change_near, mails, sync_settings
 from tests.ports import free_port
 from tests.programs import path_of
 

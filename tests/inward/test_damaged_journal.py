@@ -18,7 +18,7 @@ from postroom.mailbox import documents, message_lists
 from postroom.storage import segments
 from postroom.storage.database import Tx
 from postroom.storage.records import HEAD
-from postroom.storage.segments import SegmentPlace, SegmentWriter
+from postroom.storage.segments import SegmentPosition, SegmentWriter
 from postroom.upkeep.verification import journals
 from postroom.upkeep.verification.verify import verify
 from tests.conftest import Server, running_server, settings
@@ -148,17 +148,17 @@ async def test_a_death_between_the_copy_of_damaged_bytes_and_the_note_leaves_one
         await asyncio.Event().wait()
         return False
 
-    reader = segments.SegmentReader(folder, SegmentPlace())
+    reader = segments.SegmentReader(folder, SegmentPosition())
     with pytest.raises(segments.DamagedSegment) as damage:
-        reader.next(SegmentPlace(1, len(content)))
+        reader.next(SegmentPosition(1, len(content)))
     reader.close()
     segments.keep_damage(
         folder, damage.value.start, damage.value.end, data / positions.FOLDER / positions.DAMAGED
     )
     with monkeypatch.context() as patch:
         patch.setattr(Depositor, "_set_aside", die)
-        depositor = Depositor(server.resources, folder, SegmentPlace())
-        journal = MailJournal(folder, SegmentPlace(), READER, depositor.add)
+        depositor = Depositor(server.resources, folder, SegmentPosition())
+        journal = MailJournal(folder, SegmentPosition(), READER, depositor.add)
         tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
         await copied.wait()
         for task in tasks:

@@ -26,7 +26,7 @@ from postroom.inward.receive import MAX_HOPS, OwnReader
 from postroom.mailbox import documents, message_lists, messages
 from postroom.storage import segments
 from postroom.storage.database import Tx
-from postroom.storage.segments import SegmentPlace, SegmentWriter
+from postroom.storage.segments import SegmentPosition, SegmentWriter
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.raw_mails import raw_mail
@@ -58,7 +58,7 @@ def subjects(tx: Tx, inbox_id: str) -> list[str]:
     return [documents.decode(document).subject for document in stored]
 
 
-def put(folder: Path, arrivals: list[Arrival], number: int = 1) -> list[SegmentPlace]:
+def put(folder: Path, arrivals: list[Arrival], number: int = 1) -> list[SegmentPosition]:
     """As a process would have left it that was killed after the 250."""
     folder.mkdir(parents=True, exist_ok=True)
     writer = SegmentWriter(folder, number)
@@ -112,15 +112,18 @@ async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server)
     mail = AcceptedMail(await READER.read(arrival(inbox_id, "one")), "http://x", server.clock.now())
 
     def deposit_and_fail(tx: Tx) -> None:
-        deposit_up_to(tx, "j", SegmentPlace(1, 10), [mail])
+        deposit_up_to(tx, "j", SegmentPosition(1, 10), [mail])
         raise RuntimeError("the power is gone")
 
     with pytest.raises(RuntimeError):
         await db.write(deposit_and_fail)
-    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(), 0)
+    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPosition(), 0)
     for _ in range(2):  # again, as after a commit of which nobody heard
-        await db.write(deposit_up_to, "j", SegmentPlace(1, 10), [mail])
-    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(1, 10), 1)
+        await db.write(deposit_up_to, "j", SegmentPosition(1, 10), [mail])
+    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (
+        SegmentPosition(1, 10),
+        1,
+    )
 
 
 @pytest.mark.sqlite_alone
@@ -164,11 +167,11 @@ async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_asid
     monkeypatch.setattr(depositing, "PAUSE_SECONDS", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr(depositing, "deposit", full)
-        depositor = Depositor(server.resources, folder, SegmentPlace())
+        depositor = Depositor(server.resources, folder, SegmentPosition())
         depositor.report = told.append
         task = asyncio.create_task(depositor.run())
-        reader = segments.SegmentReader(folder, SegmentPlace())
-        found = reader.next(SegmentPlace(1, 1 << 20))
+        reader = segments.SegmentReader(folder, SegmentPosition())
+        found = reader.next(SegmentPosition(1, 1 << 20))
         assert found is not None
         depositor.add(Journaled(found.start, found.end, await READER.read(decode(found.record))))
         await until(lambda: told)
@@ -184,7 +187,7 @@ async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_asid
 @contextlib.asynccontextmanager
 async def undeposited(folder: Path) -> AsyncIterator[MailJournal]:
     """Read and handed over to nobody."""
-    journal = MailJournal(folder, SegmentPlace(), READER, lambda mail: None)
+    journal = MailJournal(folder, SegmentPosition(), READER, lambda mail: None)
     yield journal
     journal.note(Held("no room", is_full=False))
 
@@ -193,7 +196,7 @@ async def test_a_mail_that_cannot_be_written_is_freed_at_once(tmp_path: Path, no
     """As on a full disk, where every sender tries again and again."""
 
     class FullDisk(SegmentWriter):
-        def append(self, records: object) -> list[SegmentPlace]:
+        def append(self, records: object) -> list[SegmentPosition]:
             raise OSError("No space left on device")
 
     async with undeposited(tmp_path / "j") as journal:
@@ -220,7 +223,7 @@ async def test_a_full_backlog_keeps_the_250_back_and_then_refuses(
         waiting = asyncio.create_task(journal.append(arrival("inb_1", "three")))
         await asyncio.sleep(0)
         assert not waiting.done()
-        journal.note(JournalProgress(SegmentPlace(1, 1 << 20)))
+        journal.note(JournalProgress(SegmentPosition(1, 1 << 20)))
         await waiting
         journal.note(Held("no space left", is_full=True))
         with pytest.raises(DepositFull):
@@ -250,8 +253,8 @@ async def test_a_backlog_that_is_too_old_refuses_as_well(
 async def test_a_mail_at_which_readers_die_is_delivered_unread(server: Server) -> None:
     db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
     put(folder, [arrival(inbox_id, "deadly"), arrival(inbox_id, "fine")])
-    depositor = Depositor(server.resources, folder, SegmentPlace())
-    journal = MailJournal(folder, SegmentPlace(), READER, depositor.add, deaths=journaling.DEADLY)
+    depositor = Depositor(server.resources, folder, SegmentPosition())
+    journal = MailJournal(folder, SegmentPosition(), READER, depositor.add, deaths=journaling.DEADLY)
     depositor.report = journal.note
     tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
     assert await journal.wait_until_deposited(120)
@@ -268,7 +271,7 @@ async def test_a_mail_at_which_readers_die_is_delivered_unread(server: Server) -
 async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
     put(tmp_path, [arrival("inb_1", "one"), arrival("inb_1", "two")])
     handed: list[Journaled] = []
-    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append, deaths=1)
+    journal = MailJournal(tmp_path, SegmentPosition(), READER, handed.append, deaths=1)
     task = asyncio.create_task(journal.follow())
     for count in (1, 2):
         async with asyncio.timeout(120):
@@ -287,7 +290,7 @@ async def test_in_a_burst_no_mail_is_read_before_it_is_over(
     for limit in ("BURST_WITHIN_SECONDS", "LONGEST_BURST_SECONDS"):
         monkeypatch.setattr(journaling, limit, 1e9)
     handed: list[Journaled] = []
-    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append)
+    journal = MailJournal(tmp_path, SegmentPosition(), READER, handed.append)
     count = journaling.BURST + 1
     await asyncio.gather(*(journal.append(arrival("inb_1", str(number))) for number in range(count)))
     looked = asyncio.Event()
@@ -319,7 +322,7 @@ async def test_behind_a_burst_mails_are_handed_over_together(
     put(tmp_path, [arrival("inb_1", str(number)) for number in range(7)])
     handed: list[Journaled] = []
     counts: list[int] = []
-    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append)
+    journal = MailJournal(tmp_path, SegmentPosition(), READER, handed.append)
     task = asyncio.create_task(journal.follow())
     async with asyncio.timeout(120):
         while len(handed) < 7:
@@ -347,7 +350,7 @@ async def test_a_long_queue_is_read_far_enough_for_large_batches(
 
     handed: list[Journaled] = []
     counts: list[int] = []
-    journal = MailJournal(tmp_path, SegmentPlace(), QuickReader(), handed.append)
+    journal = MailJournal(tmp_path, SegmentPosition(), QuickReader(), handed.append)
     count = journaling.LONG_QUEUE + 100
     await asyncio.gather(*(journal.append(arrival("inb_1", str(number))) for number in range(count)))
     task = asyncio.create_task(journal.follow())
@@ -374,12 +377,12 @@ async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
     many = depositing.FEW + 1
     arrivals = [arrival(inbox_id, str(number)) for number in range(2 * many + 3)]
     ends = put(folder, arrivals)
-    starts = [SegmentPlace(), *ends[:-1]]
+    starts = [SegmentPosition(), *ends[:-1]]
     mails = [
         Journaled(start, end, await READER.read(each))
         for start, end, each in zip(starts, ends, arrivals, strict=True)
     ]
-    depositor = Depositor(server.resources, folder, SegmentPlace())
+    depositor = Depositor(server.resources, folder, SegmentPosition())
     task = asyncio.create_task(depositor.run())
     # Of each: how many come, whether the last came long ago, and the batches whose size made these wait.
     rounds: tuple[tuple[int, float, list[int]], ...] = (
@@ -470,7 +473,7 @@ async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
 ) -> None:
     monkeypatch.setattr(journaling, "PRESENT_SECONDS", 0.0)
     gate, handed = Gate(), list[Journaled]()
-    journal = MailJournal(tmp_path / "j", SegmentPlace(), gate, handed.append)
+    journal = MailJournal(tmp_path / "j", SegmentPosition(), gate, handed.append)
     following = asyncio.create_task(journal.follow())
     flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(30)]
     fits = int(MOST_OF_A_PEER / estimate_of(costly("inb_1", "192.0.2.1").raw))
@@ -492,7 +495,7 @@ async def test_cheap_email_of_a_peer_does_not_overtake_its_costly_email_for_ever
 ) -> None:
     monkeypatch.setattr(journaling, "PRESENT_SECONDS", 0.0)
     gate, handed = Gate(), list[Journaled]()
-    journal = MailJournal(tmp_path / "j", SegmentPlace(), gate, handed.append)
+    journal = MailJournal(tmp_path / "j", SegmentPosition(), gate, handed.append)
     following = asyncio.create_task(journal.follow())
     flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(20)]
     cheap = Arrival(costly("inb_1", "192.0.2.1").origin, b"Subject: cheap\r\n\r\nHello\r\n")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from postroom_mail.html.text import html_to_text
 from postroom_mail.reading import code_words as code_words
-from postroom_mail.reading.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
+from postroom_mail.reading.codes import _ASCII_WORD, WINDOW_AFTER_WORD, WINDOW_BEFORE_WORD, _words, codes
 from postroom_mail.screening.passage import Passage
 from tests.mail import code_samples
 from tests.samples import samples
@@ -171,12 +171,12 @@ def test_letters_that_grow_in_lower_case_do_not_move_the_words_away() -> None:
 
 
 def test_a_word_is_found_as_far_from_its_code_as_it_reaches() -> None:
-    for gap in (REACH_AFTER_WORD, REACH_AFTER_WORD + 1):
+    for gap in (WINDOW_AFTER_WORD, WINDOW_AFTER_WORD + 1):
         text = "code" + " " * gap + "493817"
-        assert (codes(text) == ("493817",)) is (gap <= REACH_AFTER_WORD)
-    for gap in (REACH_BEFORE_WORD, REACH_BEFORE_WORD + 1):
+        assert (codes(text) == ("493817",)) is (gap <= WINDOW_AFTER_WORD)
+    for gap in (WINDOW_BEFORE_WORD, WINDOW_BEFORE_WORD + 1):
         text = "493817" + " " * gap + "verification code"
-        assert (codes(text) == ("493817",)) is (gap <= REACH_BEFORE_WORD)
+        assert (codes(text) == ("493817",)) is (gap <= WINDOW_BEFORE_WORD)
 
 
 def test_codes_far_apart_are_each_found_by_their_own_word() -> None:

@@ -17,7 +17,7 @@ LIMITS = {
     "FILENAME_PLACES": 9,
     "TEXT_PLACES": 40,
     "FILE_PLACES": 30,
-    "MAX_PLACES_OF_A_TOKEN": 7,
+    "MAX_POSITIONS_OF_A_TOKEN": 7,
     "UNCOUNTED_PLACES": 25,
     "UNCOUNTED_CHARS": 60,
     "MAX_DISTINCT_TOKENS": 70,
@@ -48,7 +48,7 @@ class Plain:
             self.take(word)
         for word in placed:
             self.had[word] += 1
-            is_placed = word in self.known and self.had[word] <= index_entry.MAX_PLACES_OF_A_TOKEN
+            is_placed = word in self.known and self.had[word] <= index_entry.MAX_POSITIONS_OF_A_TOKEN
             self.places.append(word if is_placed else GAP)
         for word in dict.fromkeys(rest):
             is_new = word not in self.known and word not in placed

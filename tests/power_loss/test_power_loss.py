@@ -21,7 +21,7 @@ from postroom.storage import segments
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.journal import Journal
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader
 from postroom.transfer import backup_file
 from postroom_mail.mime.parse import parse_mail
 from tests.doubles import START
@@ -79,7 +79,7 @@ def faults_of(folder: Path, answers: list[str]) -> list[str]:
         sent = {row[0] for row in connection.execute("select idempotency_key from idempotency_keys")}
         blobs = [row[0] for row in connection.execute("select blob from raw_mails where blob is not null")]
         reached = connection.execute("select journal, segment, position from journal_places").fetchall()
-    waiting = journaled(folder / "data", {name: SegmentPlace(*place) for name, *place in reached})
+    waiting = journaled(folder / "data", {name: SegmentPosition(*place) for name, *place in reached})
     faults += [f"blob {name}" for name in blobs if not is_whole(folder / "data" / "blobs", name)]
     outcomes = Journal(folder / "data" / "outcomes.journal").read()
     for answer in answers:
@@ -96,11 +96,11 @@ def faults_of(folder: Path, answers: list[str]) -> list[str]:
     return faults
 
 
-def journaled(data: Path, reached: dict[str, SegmentPlace]) -> list[str]:
+def journaled(data: Path, reached: dict[str, SegmentPosition]) -> list[str]:
     """Mails that the next start would put into their inboxes."""
     found = []
     for folder in positions.others(data, ()):
-        place = reached.get(folder.name, SegmentPlace())
+        place = reached.get(folder.name, SegmentPosition())
         end = segments.prepare(folder, place)
         reader = SegmentReader(folder, place)
         while True:

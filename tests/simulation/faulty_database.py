@@ -132,7 +132,7 @@ class FaultyDatabase:
     async def find_damage(self, of_index: bool = False) -> str:
         return ""
 
-    async def mend_index(self, is_asked: bool = False) -> str:
+    async def repair_index(self, is_asked: bool = False) -> str:
         return ""
 
     def ring(self, *bells: str) -> None:

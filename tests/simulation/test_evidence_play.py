@@ -33,7 +33,7 @@ from postroom.upkeep.erasure import run_jobs
 from tests import warm_start
 from tests.doubles import FakeClock
 from tests.outward.test_evidence import require_signed
-from tests.simulation import doors
+from tests.simulation import ways_in
 from tests.simulation.evidence_world import (
     WRITTEN,
     Bait,
@@ -176,7 +176,7 @@ class Play:
         bait = Bait(self.dice.choice(ATTACKERS), self.dice.choice(INBOXES), len(self.baits) + 1)
         self.baits.append(bait)
         house = self.node.house
-        await doors.receive(house, self.inboxes[bait.inbox], bait.sender, bait.raw())
+        await ways_in.receive(house, self.inboxes[bait.inbox], bait.sender, bait.raw())
         name = f"<{bait.secret}@outside.example>"
         [row] = await self.select("select id from messages where rfc_message_id = :name", name=name)
         bait.id = row["id"]

@@ -47,7 +47,7 @@ from postroom.queue.deliveries import MAIL, Delivery
 from postroom.storage.database import Row, Tx
 from postroom_mail.writing.content_hash import content_hash
 from tests.raw_mails import raw_mail
-from tests.simulation import doors
+from tests.simulation import ways_in
 from tests.stepped import House, Mood, stepped
 
 PLAYS = int(os.environ.get("POSTROOM_TEST_PLAYS", "3"))
@@ -332,7 +332,7 @@ class RandomPlay(RuleBasedStateMachine):
         folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(dir=self.folder)))
         opening = stepped(folder, ALLOW_PRIVATE_WEBHOOKS="on")  # mailboxes elsewhere are on the loopback
         self.house: House = self.do(self.stack.enter_async_context(opening))
-        self.house.lookup.records = dict(doors.records(BANK))
+        self.house.lookup.records = dict(ways_in.records(BANK))
         self.house.sink.watch = self.watch_outside
         self.inboxes = {name: self.do(self.house.inbox(name)) for name in NAMES}
         names = {inbox_id: name for name, inbox_id in self.inboxes.items()}
@@ -418,10 +418,12 @@ class RandomPlay(RuleBasedStateMachine):
         who=Pick,
         to=Picks,
         copy=st.lists(Pick, max_size=1),
-        shape=st.sampled_from(doors.SHAPES),
-        fields=st.sets(st.sampled_from(doors.FOREIGN_FIELDS), max_size=4),
+        shape=st.sampled_from(ways_in.SHAPES),
+        fields=st.sets(st.sampled_from(ways_in.FOREIGN_FIELDS), max_size=4),
     )
-    def submit(self, who: int, to: list[int], copy: list[int], shape: doors.Shape, fields: set[str]) -> None:
+    def submit(
+        self, who: int, to: list[int], copy: list[int], shape: ways_in.Shape, fields: set[str]
+    ) -> None:
         """By a mail client, with fields and parts that nobody would be shown."""
         key = self.keys[who % len(self.keys)]
         inbox = key.inbox or NAMES[who % len(NAMES)]
@@ -433,7 +435,7 @@ class RandomPlay(RuleBasedStateMachine):
         written = "\r\n".join((*head, shape.body)).replace("TEXT", body["body"]).replace("HIDDEN", hidden)
         recipients = tuple(dict.fromkeys([*body["to"], *body.get("bcc", [])]))
         mail = FinishedMail(written.encode(), own, recipients)
-        answer = self.do(doors.submit(self.house, key.token, own, mail))
+        answer = self.do(ways_in.submit(self.house, key.token, own, mail))
         body["body"] += LINK if shape.has_link else ""
         body |= {"attachments": [FILE]} if shape.has_file else {}
         self.expect(key, inbox, body | {"isSigned": shape.is_signed}, answer)
@@ -446,7 +448,7 @@ class RandomPlay(RuleBasedStateMachine):
         """No field and no part leaves that the content hash does not cover."""
         bcc = [each for each in dict.fromkeys(body.get("bcc", [])) if each not in body["to"]]
         mail.composed = self.ask(None, "GET", f"/v1/messages/{mail.id}/raw").content
-        assert doors.find_uncovered(mail.composed, bcc, hidden) == []
+        assert ways_in.find_uncovered(mail.composed, bcc, hidden) == []
         assert hold is None or hold["contentHash"] == content_hash(mail.composed, bcc)
 
     def compose(self, inbox: str, to: list[int], copy: list[int], kind: int, when: int) -> dict[str, Any]:
@@ -782,7 +784,7 @@ class RandomPlay(RuleBasedStateMachine):
     def write_to_an_inbox(self, who: int, name: str) -> None:
         sender = PEOPLE[who % len(PEOPLE)]
         message_id, raw = self.write(sender)
-        self.do(doors.receive(self.house, self.inboxes[name], sender, raw))
+        self.do(ways_in.receive(self.house, self.inboxes[name], sender, raw))
         if self.model.note_arrival(name, sender, is_genuine=True):
             self.received[name][message_id] = raw
 
@@ -801,7 +803,7 @@ class RandomPlay(RuleBasedStateMachine):
             return
         message_id, raw = self.write(sender)
         if is_signed:
-            raw = doors.with_signature(raw, BANK, self.now)
+            raw = ways_in.with_signature(raw, BANK, self.now)
         assert self.pull(name, raw)
         is_genuine = is_signed or sender != TELLER
         if self.model.note_arrival(name, sender, is_genuine):
@@ -818,7 +820,7 @@ class RandomPlay(RuleBasedStateMachine):
     def pull(self, name: str, raw: bytes) -> bool:
         mailbox = self.model.connected[name]
         mailbox.last_uid += 1
-        return self.do(doors.pull(self.house, mailbox.id, mailbox.last_uid, raw))
+        return self.do(ways_in.pull(self.house, mailbox.id, mailbox.last_uid, raw))
 
     # --- what mail clients and imports put into an inbox
 
@@ -858,11 +860,11 @@ class RandomPlay(RuleBasedStateMachine):
     def file(self, key: KeyModel, name: str, folder: str, raw: bytes) -> bool:
         """Whether the key may, and it is there."""
         if folder == "import":
-            return self.do(doors.import_old(self.house, self.inboxes[name], raw)) == 1
+            return self.do(ways_in.import_old(self.house, self.inboxes[name], raw)) == 1
         is_allowed = not key.is_revoked and "read" in key.may and bool(key.may & {"draft", "send"})
         is_allowed = is_allowed and key.inbox in (None, name)
         try:
-            self.do(doors.append(self.house, key.token, f"{name}@{HERE}", folder, raw))
+            self.do(ways_in.append(self.house, key.token, f"{name}@{HERE}", folder, raw))
         except ApiError:
             is_filed = False
         else:
@@ -898,7 +900,7 @@ class RandomPlay(RuleBasedStateMachine):
             return
         before = self.count_stored()
         if way == "forwarded":
-            self.do(doors.receive(self.house, self.inboxes[name], REVIEWERS[0], raw))
+            self.do(ways_in.receive(self.house, self.inboxes[name], REVIEWERS[0], raw))
         elif way == "pulled":
             assert not self.pull(name, raw)
         else:
@@ -921,7 +923,7 @@ class RandomPlay(RuleBasedStateMachine):
             return
         text, sender = str(body.get_content()), PEOPLE[who % len(PEOPLE)]
         _, raw = self.write(sender, text.replace("\n", "\r\n> "))
-        self.do(doors.receive(self.house, self.inboxes[name], sender, raw))
+        self.do(ways_in.receive(self.house, self.inboxes[name], sender, raw))
         self.model.note_arrival(name, sender, is_genuine=True)
         for token in REVIEW_LINK.findall(text):
             self.shown_links.add(token)

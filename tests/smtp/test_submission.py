@@ -15,7 +15,7 @@ from tests.doubles import FakeClock
 from tests.raw_mails import raw_mail
 from tests.stored import SERVICE
 
-# Mail programs submit on the other loop: tests/imap/test_programs.py and test_doors.py.
+# Mail programs submit on the other loop: tests/imap/test_mail_clients.py and test_listeners.py.
 pytestmark = pytest.mark.asyncio(loop_factories=["uvloop"])
 
 OWN = "agent@postroom.localhost"

@@ -12,9 +12,9 @@ import pytest
 
 from postroom.storage import segments
 from postroom.storage.records import framed
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader, SegmentWriter
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader, SegmentWriter
 
-START, PAGE = SegmentPlace(), 4096
+START, PAGE = SegmentPosition(), 4096
 Change = Callable[[random.Random, bytes, int], tuple[bytes, int, int]]  # new content, and the bytes touched
 
 

@@ -204,7 +204,7 @@ def test_a_hostile_text_stays_within_what_both_databases_hold(
 ) -> None:
     text = make()
     entry = index_entry.of_mail(letter(text, recipients=["x@example.com"] * 1_000, files=[text]), "a1", [])
-    assert len(entry.places) < index_entry.LAST_PLACE
+    assert len(entry.places) < index_entry.LAST_POSITION
     assert len({*entry.places, *entry.behind}) <= index_entry.MAX_DISTINCT_TOKENS + 1
     engines.put([entry])
     assert engines.find(parse("to:x@example.com")) == [0]

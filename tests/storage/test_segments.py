@@ -10,12 +10,12 @@ import pytest
 
 from postroom.storage import segments
 from postroom.storage.records import HEAD, framed
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader, SegmentWriter
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader, SegmentWriter
 
-START, FAR = SegmentPlace(), SegmentPlace(1 << 40)
+START, FAR = SegmentPosition(), SegmentPosition(1 << 40)
 
 
-def read_all(folder: Path, start: SegmentPlace = START, end: SegmentPlace = FAR) -> list[bytes]:
+def read_all(folder: Path, start: SegmentPosition = START, end: SegmentPosition = FAR) -> list[bytes]:
     reader, found = SegmentReader(folder, start), []
     while (each := reader.next(end)) is not None:
         found.append(each.record)
@@ -23,7 +23,7 @@ def read_all(folder: Path, start: SegmentPlace = START, end: SegmentPlace = FAR)
     return found
 
 
-def written(folder: Path, *records: bytes, number: int = 1) -> list[SegmentPlace]:
+def written(folder: Path, *records: bytes, number: int = 1) -> list[SegmentPosition]:
     writer = SegmentWriter(folder, number)
     ends = writer.append([[record] for record in records])
     writer.close()
@@ -36,12 +36,12 @@ def test_records_are_read_in_their_order_from_any_place_between_them(tmp_path: P
     assert read_all(tmp_path) == [b"one", b"two" * 1000, b"three", b"four"]
     assert read_all(tmp_path, first) == [b"two" * 1000, b"three", b"four"]
     assert read_all(tmp_path, third) == [b"four"]
-    assert read_all(tmp_path, SegmentPlace(), second) == [b"one", b"two" * 1000]
+    assert read_all(tmp_path, SegmentPosition(), second) == [b"one", b"two" * 1000]
     assert segments.path_of(tmp_path, 1).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_reader_goes_on_where_more_was_appended(tmp_path: Path) -> None:
-    writer, reader = SegmentWriter(tmp_path, 1), SegmentReader(tmp_path, SegmentPlace())
+    writer, reader = SegmentWriter(tmp_path, 1), SegmentReader(tmp_path, SegmentPosition())
     for record in (b"one", b"two"):
         writer.append([[record]])
         found = reader.next(writer.end)
@@ -65,7 +65,7 @@ def test_every_way_to_tear_the_last_record_leaves_the_others_and_is_cut_off(tmp_
     for length in range(first.offset, len(whole)):
         for behind in (b"", bytes(100)):  # zeros, where a file system had room and no bytes
             path.write_bytes(whole[:length] + behind)
-            assert segments.prepare(tmp_path, SegmentPlace()) == first
+            assert segments.prepare(tmp_path, SegmentPosition()) == first
             assert path.read_bytes() == whole[: first.offset]
             assert read_all(tmp_path) == [b"first"]
 
@@ -79,14 +79,14 @@ def test_a_last_record_of_its_full_length_that_is_not_whole_is_damage_and_stays(
         content = bytearray(whole)
         content[at] ^= 0x40
         path.write_bytes(content)
-        assert segments.prepare(tmp_path, SegmentPlace()) == second
+        assert segments.prepare(tmp_path, SegmentPosition()) == second
         records, damage = read_with_damage(tmp_path, end=second)
         assert (records, damage) == ([b"first"], [(first, second)])
 
 
 def read_with_damage(
-    folder: Path, start: SegmentPlace = START, end: SegmentPlace = FAR
-) -> tuple[list[bytes], list[tuple[SegmentPlace, SegmentPlace]]]:
+    folder: Path, start: SegmentPosition = START, end: SegmentPosition = FAR
+) -> tuple[list[bytes], list[tuple[SegmentPosition, SegmentPosition]]]:
     reader, found, damage = SegmentReader(folder, start), list[bytes](), []
     while True:
         try:
@@ -106,7 +106,7 @@ def test_a_flipped_bit_costs_one_record_wherever_it_is(tmp_path: Path, bit: int)
     written(tmp_path, b"next", number=2)
     path = segments.path_of(tmp_path, 1)
     whole = path.read_bytes()
-    starts = [SegmentPlace(1), *ends[:-1]]
+    starts = [SegmentPosition(1), *ends[:-1]]
     for at in range(len(whole)):
         content = bytearray(whole)
         content[at] ^= bit
@@ -115,12 +115,12 @@ def test_a_flipped_bit_costs_one_record_wherever_it_is(tmp_path: Path, bit: int)
         left = [record for number, record in enumerate((b"first", b"second", b"third")) if number != hit]
         records, damage = read_with_damage(tmp_path)
         assert records == [*left, b"next"]
-        assert damage == [(starts[hit], ends[hit] if hit < 2 else SegmentPlace(2))]
+        assert damage == [(starts[hit], ends[hit] if hit < 2 else SegmentPosition(2))]
 
 
 def test_records_appended_behind_damage_in_the_same_segment_are_read(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path, 1)
-    reader = SegmentReader(tmp_path, SegmentPlace())
+    reader = SegmentReader(tmp_path, SegmentPosition())
     writer.append([[b"damaged"]])
     path = segments.path_of(tmp_path, 1)
     content = bytearray(path.read_bytes())
@@ -172,7 +172,7 @@ def test_what_a_disk_cannot_read_is_damage_like_any_other(
     assert found == records[:2] + records[5:]
     assert len(damage) == 1
     end = segments.prepare(tmp_path, START)
-    assert end == SegmentPlace(1, segments.size_of(tmp_path, 1))
+    assert end == SegmentPosition(1, segments.size_of(tmp_path, 1))
     kept = segments.keep_damage(tmp_path, *damage[0], tmp_path / "damaged")
     assert kept.stat().st_size == damage[0][1].offset - damage[0][0].offset
 
@@ -182,10 +182,10 @@ def test_a_copy_of_a_record_in_a_second_place_is_not_read_twice(tmp_path: Path) 
     path = segments.path_of(tmp_path, 1)
     whole = path.read_bytes()
     path.write_bytes(whole[: second.offset] + whole[: first.offset])
-    assert read_with_damage(tmp_path) == ([b"one", b"two"], [(second, SegmentPlace(2))])
-    assert read_with_damage(tmp_path, second) == ([], [(second, SegmentPlace(2))])  # also after a restart
+    assert read_with_damage(tmp_path) == ([b"one", b"two"], [(second, SegmentPosition(2))])
+    assert read_with_damage(tmp_path, second) == ([], [(second, SegmentPosition(2))])  # also after a restart
     path.write_bytes(whole[second.offset :] + whole[first.offset :])  # the first, with the last
-    assert read_with_damage(tmp_path) == ([b"six", b"two"], [(second, SegmentPlace(2))])
+    assert read_with_damage(tmp_path) == ([b"six", b"two"], [(second, SegmentPosition(2))])
     assert third.offset == len(whole)
 
 
@@ -207,15 +207,15 @@ def test_segments_of_the_first_format_are_read_and_damage_in_one_hides_no_other_
     path = segments.path_of(tmp_path, 1)
     content[13 + 8] ^= 1  # in the second record: its length still leads to the third
     path.write_bytes(content)
-    damaged = SegmentPlace(1, 13), SegmentPlace(1, 13 + 8 + 6 + len(fake))
+    damaged = SegmentPosition(1, 13), SegmentPosition(1, 13 + 8 + 6 + len(fake))
     assert read_with_damage(tmp_path) == ([b"first", b"third", b"next"], [damaged])
     content[13] ^= 0x80  # its length, too: what follows could be content that imitates a record
     path.write_bytes(content)
-    assert read_with_damage(tmp_path) == ([b"first", b"next"], [(damaged[0], SegmentPlace(2))])
+    assert read_with_damage(tmp_path) == ([b"first", b"next"], [(damaged[0], SegmentPosition(2))])
     segments.path_of(tmp_path, 2).unlink()
-    assert segments.prepare(tmp_path, START) == SegmentPlace(1, len(content))  # nothing is cut off
+    assert segments.prepare(tmp_path, START) == SegmentPosition(1, len(content))  # nothing is cut off
     path.write_bytes(content[:13] + b"\0\0\0")
-    assert segments.prepare(tmp_path, START) == SegmentPlace(1, 13)
+    assert segments.prepare(tmp_path, START) == SegmentPosition(1, 13)
 
 
 def test_a_record_set_aside_twice_is_there_once_and_is_read_again_as_it_was(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_record_set_aside_twice_is_there_once_and_is_read_again_as_it_was(tmp_
     (first, _) = written(folder, b"first", b"second")
     for _ in range(2):  # as after a kill between the copy and the note of the place
         segments.set_aside(folder, first, aside)
-    segments.set_aside(folder, SegmentPlace(1), aside)
+    segments.set_aside(folder, SegmentPosition(1), aside)
     assert segments.numbers(aside) == [1, 2]
     assert read_all(aside) == [b"second", b"first"]
     assert {path.stat().st_mode & 0o777 for path in aside.iterdir()} == {0o600}
@@ -270,9 +270,9 @@ def test_a_segment_whose_name_could_not_be_synced_takes_no_record(
 def test_segments_go_when_all_before_a_place_is_done(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (end,) = written(tmp_path, b"x", number=number)
-    segments.remove_before(tmp_path, SegmentPlace(3))
+    segments.remove_before(tmp_path, SegmentPosition(3))
     assert segments.numbers(tmp_path) == [3]
-    assert segments.has_more(tmp_path, SegmentPlace(3))
+    assert segments.has_more(tmp_path, SegmentPosition(3))
     assert not segments.has_more(tmp_path, end)
     segments.remove_before(tmp_path, end, with_own=True)
     assert segments.numbers(tmp_path) == []

@@ -4,7 +4,7 @@ import secrets
 
 from postroom.storage.database import Tx, insert_new
 
-LETTER = "letter"  # signs the mark of the server's own emails
+SYSTEM_EMAIL = "letter"  # signs the mark of the server's own emails
 REVIEW = "review"  # signs the addresses and links of reviewers
 ORIGINS = "origins"  # makes the hashes of values in emails
 RETURN_PATH = "return-path"  # signs the envelope senders of outgoing email

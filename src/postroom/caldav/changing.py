@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from postroom import limits
 from postroom.accounts.permissions import MANAGING, WRITING, require_any
-from postroom.caldav import places, properties
-from postroom.caldav.places import DavPlace
+from postroom.caldav import paths, properties
+from postroom.caldav.paths import DavPath
 from postroom.caldav.xml_reading import XmlElement, read_xml
 from postroom.caldav.xml_writing import Responded, a, c, cs, d, multistatus
 from postroom.errors import ApiError, BadRequest, Forbidden
@@ -26,11 +26,11 @@ PROTECTED = (d(""), c(""), cs("get"))
 KEPT_OF_CALDAV = (c("calendar-description"), a("calendar-color"), a("calendar-order"))
 
 
-async def put(resources: Resources, request: DavRequest, place: DavPlace) -> DavAnswer:
+async def put(resources: Resources, request: DavRequest, place: DavPath) -> DavAnswer:
     require_any(request.caller.permissions, WRITING)
     if not place.file_name:
         raise FileRefused("calendar-collection-location-ok", "Store a file in a calendar.", status=405)
-    calendar, event = await resources.db.read(places.find_file, request.inbox, place)
+    calendar, event = await resources.db.read(paths.find_file, request.inbox, place)
     require_writable(calendar)
     require_version(request, event)
     if len(request.body) > limits.CALENDAR_OBJECT_BYTES:
@@ -40,7 +40,7 @@ async def put(resources: Resources, request: DavRequest, place: DavPlace) -> Dav
     asker = Asker(resources, request.caller, request.traceparent)
     target = EventTarget(calendar, request.inbox, event)
     await file_changes.put_file(asker, target, ClientFile(place.file_name, found, request.body))
-    _, stored = await resources.db.read(places.find_file, request.inbox, place)
+    _, stored = await resources.db.read(paths.find_file, request.inbox, place)
     return DavAnswer(201 if event is None else 204, headers=schedule_tag(stored))
 
 
@@ -78,15 +78,15 @@ def tags(given: str) -> list[str]:
     return [each.strip().removeprefix("W/") for each in given.split(",", 100)]
 
 
-async def delete(resources: Resources, request: DavRequest, place: DavPlace) -> DavAnswer:
+async def delete(resources: Resources, request: DavRequest, place: DavPath) -> DavAnswer:
     caller = request.caller
     if not place.file_name:
         require_any(caller.permissions, MANAGING)
-        calendar = await resources.db.read(places.find_calendar, request.inbox, place)
+        calendar = await resources.db.read(paths.find_calendar, request.inbox, place)
         await resources.db.write(calendars.delete_calendar, caller, calendar.id, resources.now())
         return DavAnswer(204)
     require_any(caller.permissions, WRITING)
-    calendar, event = await resources.db.read(places.find_file, request.inbox, place)
+    calendar, event = await resources.db.read(paths.find_file, request.inbox, place)
     require_writable(calendar)
     require_version(request, event)
     if event is None:
@@ -98,7 +98,7 @@ async def delete(resources: Resources, request: DavRequest, place: DavPlace) -> 
     return DavAnswer(204)
 
 
-async def make_calendar(resources: Resources, request: DavRequest, place: DavPlace) -> DavAnswer:
+async def make_calendar(resources: Resources, request: DavRequest, place: DavPath) -> DavAnswer:
     """MKCALENDAR, and MKCOL that says it makes a calendar (RFC 5689)."""
     require_any(request.caller.permissions, WRITING)
     if not place.name or place.file_name or place.is_schedule:
@@ -154,7 +154,7 @@ def read_zone(value: str) -> str | None:
 
 
 async def change_properties(
-    resources: Resources, request: DavRequest, place: DavPlace, path: str
+    resources: Resources, request: DavRequest, place: DavPath, path: str
 ) -> DavAnswer:
     """All of them are changed, or none (RFC 4918, section 9.2)."""
     require_any(request.caller.permissions, WRITING)
@@ -164,7 +164,7 @@ async def change_properties(
     asked = [each for change in root.children for each in properties_of(change)]
     if not place.name or place.is_schedule or place.file_name:
         return refuse(path, [each.name for each in asked])
-    calendar = await resources.db.read(places.find_calendar, request.inbox, place)
+    calendar = await resources.db.read(paths.find_calendar, request.inbox, place)
     settable = (d("displayname"), c("calendar-timezone"))
     wrong = [each.name for each in asked if each.name not in settable and not is_kept(each)]
     if wrong:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from postroom import limits
 from postroom.accounts.keys import Caller
-from postroom.caldav import places
+from postroom.caldav import paths
 from postroom.caldav.xml_writing import Responded, c, cs, d, element, href, text
 from postroom.mailbox.calendars.calendar_files import FileVersion
 from postroom.mailbox.inbox_calendars import InboxCalendar
@@ -33,7 +33,7 @@ class PropertyReader(Struct, frozen=True):
 
     @property
     def home(self) -> str:
-        return places.home_of(self.inbox)
+        return paths.home_of(self.inbox)
 
 
 def sync_token(calendar: InboxCalendar, version: int | None = None) -> str:
@@ -55,7 +55,7 @@ def shared(reader: PropertyReader) -> Values:
     return {
         d("current-user-principal"): lambda: own,
         d("owner"): lambda: own,
-        d("principal-collection-set"): lambda: href(places.ROOT),
+        d("principal-collection-set"): lambda: href(paths.ROOT),
         d("supported-report-set"): lambda: "".join(map(_report, REPORTS)),
         d("current-user-privilege-set"): lambda: privileges(reader.caller),
     }
@@ -95,8 +95,8 @@ def of_home(reader: PropertyReader) -> Values:
         c("calendar-home-set"): lambda: href(home),
         c("calendar-user-address-set"): lambda: addresses,
         c("calendar-user-type"): lambda: "INDIVIDUAL",
-        c("schedule-inbox-URL"): lambda: href(f"{home}{places.RECEIVED}/"),
-        c("schedule-outbox-URL"): lambda: href(f"{home}{places.SENT}/"),
+        c("schedule-inbox-URL"): lambda: href(f"{home}{paths.RECEIVED}/"),
+        c("schedule-outbox-URL"): lambda: href(f"{home}{paths.SENT}/"),
         cs("email-address-set"): lambda: "".join(
             element(cs("email-address"), text(each)) for each in inbox.own_addresses
         ),
@@ -104,14 +104,14 @@ def of_home(reader: PropertyReader) -> Values:
 
 
 def of_schedule(reader: PropertyReader, name: str, default: InboxCalendar) -> Values:
-    kind = c("schedule-inbox" if name == places.RECEIVED else "schedule-outbox")
+    kind = c("schedule-inbox" if name == paths.RECEIVED else "schedule-outbox")
     found = shared(reader) | {
         d("resourcetype"): lambda: element(d("collection")) + element(kind),
         d("displayname"): lambda: name.title(),
         cs("getctag"): lambda: "0",
     }
-    if name == places.RECEIVED:
-        found[c("schedule-default-calendar-URL")] = lambda: href(places.path_of(default))
+    if name == paths.RECEIVED:
+        found[c("schedule-default-calendar-URL")] = lambda: href(paths.path_of(default))
     return found
 
 

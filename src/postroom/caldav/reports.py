@@ -10,7 +10,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroom.caldav import filters, places, properties
+from postroom.caldav import filters, paths, properties
 from postroom.caldav.filters import EventQuery, TimeRange
 from postroom.caldav.properties import PropertyReader
 from postroom.caldav.xml_reading import XmlElement
@@ -154,12 +154,12 @@ def find_named(tx: Tx, calendar: InboxCalendar, names: Sequence[str]) -> dict[st
     return found
 
 
-def read_names(report: XmlElement, reader: PropertyReader, place: places.DavPlace) -> list[str | None]:
+def read_names(report: XmlElement, reader: PropertyReader, place: paths.DavPath) -> list[str | None]:
     """The names of the files; None for what is elsewhere."""
     hrefs = list(report.all(d("href")))
     if len(hrefs) > MULTIGET:
         raise BadRequest(f"A calendar-multiget names at most {MULTIGET} files. Ask for the rest apart.")
-    read = (places.read_href(each.text, reader.inbox) for each in hrefs)
+    read = (paths.read_href(each.text, reader.inbox) for each in hrefs)
     return [each.file_name if each is not None and each.name == place.name else None for each in read]
 
 

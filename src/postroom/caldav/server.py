@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from postroom.accounts.permissions import READING, require_any
-from postroom.caldav import changing, free_busy, places, properties, reports
+from postroom.caldav import changing, free_busy, paths, properties, reports
 from postroom.caldav.filters import read_query, read_range
-from postroom.caldav.places import DavPlace
+from postroom.caldav.paths import DavPath
 from postroom.caldav.properties import PropertyReader, Values
 from postroom.caldav.reports import LONG_SECONDS
 from postroom.caldav.xml_reading import XmlElement, read_xml
@@ -33,7 +33,7 @@ class CalDav:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._methods: dict[str, Callable[[DavRequest, DavPlace], Awaitable[DavAnswer]]] = {
+        self._methods: dict[str, Callable[[DavRequest, DavPath], Awaitable[DavAnswer]]] = {
             "GET": self._get,
             "PUT": partial(changing.put, resources),
             "DELETE": partial(changing.delete, resources),
@@ -51,7 +51,7 @@ class CalDav:
         if method is None:
             raise MethodNotAllowed(f"CalDAV here has no {request.method[:20]}.", allow=METHODS)
         require_any(request.caller.permissions, READING)
-        place = places.read(request.path, request.inbox)
+        place = paths.read(request.path, request.inbox)
         try:
             answer = await method(request, place)
         except FileRefused as refused:
@@ -64,10 +64,10 @@ class CalDav:
 
     # GET
 
-    async def _get(self, request: DavRequest, place: DavPlace) -> DavAnswer:
+    async def _get(self, request: DavRequest, place: DavPath) -> DavAnswer:
         if not place.file_name:
             raise MethodNotAllowed("Read a calendar with PROPFIND or REPORT.", allow=METHODS)
-        _, event = await self._resources.db.read(places.find_file, request.inbox, place)
+        _, event = await self._resources.db.read(paths.find_file, request.inbox, place)
         if event is None:
             raise NotFound("No such file. Read the calendar again.")
         changing.require_version(request, event)
@@ -82,8 +82,8 @@ class CalDav:
         }
         return DavAnswer(200, content, headers)
 
-    async def _post(self, request: DavRequest, place: DavPlace) -> DavAnswer:
-        if place.name != places.SENT or place.file_name:
+    async def _post(self, request: DavRequest, place: DavPath) -> DavAnswer:
+        if place.name != paths.SENT or place.file_name:
             # RFC 6638 section 5.
             raise MethodNotAllowed("POST asks the outbox for free and busy time.", allow=METHODS)
         found = await self._resources.db.read_long(
@@ -93,7 +93,7 @@ class CalDav:
 
     # Properties
 
-    async def _find_properties(self, request: DavRequest, place: DavPlace) -> DavAnswer:
+    async def _find_properties(self, request: DavRequest, place: DavPath) -> DavAnswer:
         depth = request.headers.get("depth", "0").strip().lower()
         if depth not in ("0", "1"):
             # RFC 4918 section 9.1.1.
@@ -105,12 +105,12 @@ class CalDav:
         answered = await pools.COMPOSING.run(describe, found, wanted, names_only)
         return DavAnswer(207, answered)
 
-    async def _change_properties(self, request: DavRequest, place: DavPlace) -> DavAnswer:
+    async def _change_properties(self, request: DavRequest, place: DavPath) -> DavAnswer:
         return await changing.change_properties(self._resources, request, place, request.path)
 
     # Reports
 
-    async def _report(self, request: DavRequest, place: DavPlace) -> DavAnswer:
+    async def _report(self, request: DavRequest, place: DavPath) -> DavAnswer:
         report = await pools.READING.run(read_xml, request.body)
         if report is None:
             raise BadRequest("A REPORT needs a body.")
@@ -124,11 +124,11 @@ class CalDav:
         }.get(report.name)
         if run is None or not place.name or place.is_schedule:  # RFC 3253 section 3.6
             raise FileRefused("supported-report", "This report does not exist here.")
-        calendar = await self._resources.db.read(places.find_calendar, request.inbox, place)
+        calendar = await self._resources.db.read(paths.find_calendar, request.inbox, place)
         return await run(PropertyReader(request.caller, request.inbox), calendar, place, report)
 
     async def _query(
-        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPlace, report: XmlElement
+        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPath, report: XmlElement
     ) -> DavAnswer:
         query, wanted, path = read_query(report), reports.read_wanted(report), path_of(reader, place)
         db = self._resources.db
@@ -141,7 +141,7 @@ class CalDav:
         return DavAnswer(207, await pools.COMPOSING.run(multistatus, found))
 
     async def _multiget(
-        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPlace, report: XmlElement
+        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPath, report: XmlElement
     ) -> DavAnswer:
         names, wanted = reports.read_names(report, reader, place), reports.read_wanted(report)
         asked = [name for name in names if name]
@@ -152,7 +152,7 @@ class CalDav:
         return DavAnswer(207, await pools.COMPOSING.run(multistatus, answered))
 
     async def _free_busy(
-        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPlace, report: XmlElement
+        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPath, report: XmlElement
     ) -> DavAnswer:
         time = read_range(report.child(c("time-range")))
         if time is None:
@@ -162,7 +162,7 @@ class CalDav:
         return DavAnswer(200, content, {"Content-Type": "text/calendar; charset=utf-8"})
 
     async def _sync(
-        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPlace, report: XmlElement
+        self, reader: PropertyReader, calendar: InboxCalendar, place: DavPath, report: XmlElement
     ) -> DavAnswer:
         given = report.child(d("sync-token"))
         token = "" if given is None else given.text.strip()
@@ -179,7 +179,7 @@ class CalDav:
         return DavAnswer(207, written)
 
 
-def path_of(reader: PropertyReader, place: DavPlace) -> str:
+def path_of(reader: PropertyReader, place: DavPath) -> str:
     return f"{reader.home}{place.name}/"
 
 
@@ -200,11 +200,11 @@ def describe(found: list[tuple[str, Values]], wanted: Sequence[str] | None, name
 
 
 def find_resources(
-    tx: Tx, reader: PropertyReader, place: DavPlace, with_members: bool
+    tx: Tx, reader: PropertyReader, place: DavPath, with_members: bool
 ) -> list[tuple[str, Values]]:
     """The resource of a path, and with `with_members` those right below it."""
     if place.is_root:
-        found = [(places.ROOT, properties.of_root(reader))]
+        found = [(paths.ROOT, properties.of_root(reader))]
         return [*found, *([(reader.home, properties.of_home(reader))] if with_members else [])]
     if place.is_home:
         return [
@@ -216,7 +216,7 @@ def find_resources(
         return [(path_of(reader, place), properties.of_schedule(reader, place.name, default))]
     if place.file_name:
         return [find_file(tx, reader, place)]
-    calendar = places.find_calendar(tx, reader.inbox, place)
+    calendar = paths.find_calendar(tx, reader.inbox, place)
     path = path_of(reader, place)
     found = [(path, properties.of_calendar(reader, calendar))]
     if with_members:
@@ -227,28 +227,28 @@ def find_resources(
 
 def members_of_home(tx: Tx, reader: PropertyReader) -> list[tuple[str, Values]]:
     calendars = inbox_calendars.list_of_inbox(tx, reader.inbox.id)
-    own = [(places.path_of(each), properties.of_calendar(reader, each)) for each in calendars]
+    own = [(paths.path_of(each), properties.of_calendar(reader, each)) for each in calendars]
     default = inbox_calendars.default_of(tx, reader.inbox.id)
     boxes = [
         (f"{reader.home}{name}/", properties.of_schedule(reader, name, default))
-        for name in (places.RECEIVED, places.SENT)
+        for name in (paths.RECEIVED, paths.SENT)
     ]
     return [*own, *boxes]
 
 
-def find_file(tx: Tx, reader: PropertyReader, place: DavPlace) -> tuple[str, Values]:
-    _, event = places.find_file(tx, reader.inbox, place)
+def find_file(tx: Tx, reader: PropertyReader, place: DavPath) -> tuple[str, Values]:
+    _, event = paths.find_file(tx, reader.inbox, place)
     if event is None:
         raise NotFound("No such file. Read the calendar again.")
     file = FileVersion(place.file_name, event.version, event.updated_at, event.id)
     return f"{path_of(reader, place)}{place.file_name}", properties.of_file(reader, file)
 
 
-def refusal(refused: FileRefused, request: DavRequest, place: DavPlace) -> DavAnswer:
+def refusal(refused: FileRefused, request: DavRequest, place: DavPath) -> DavAnswer:
     name = refused.condition
     named = d(name) if name in CONDITIONS_OF_DAV or refused.status != 403 else c(name)
     if name in ("propfind-finite-depth", "supported-report", "valid-sync-token"):
         named = d(name)
-    home = places.home_of(request.inbox)
+    home = paths.home_of(request.inbox)
     inner = href(f"{home}{place.name}/{refused.taken_by}") if refused.taken_by else ""
     return DavAnswer(refused.status, error(named, refused.message, inner), {"Content-Type": MEDIA_TYPE})

@@ -47,7 +47,7 @@ async def _empty_index(resources: "Resources") -> None:
     if await resources.db.find_damage(
         of_index=True
     ):  # the running server notices that the file is another one
-        await resources.db.mend_index(is_asked=True)
+        await resources.db.repair_index(is_asked=True)
     else:
         await resources.db.write_index(index_upkeep.clear)
 

@@ -185,10 +185,10 @@ class ImapClient:
 
     async def append(self, folder: str, raw: bytes) -> None:
         tag = await self._send(b"APPEND " + quoted(folder) + b" (\\Seen) {%d}" % len(raw))
-        while (found := await self._hear(COMMAND_SECONDS)).tag != b"+":
+        while (found := await self._receive(COMMAND_SECONDS)).tag != b"+":
             _require_ok(found, tag)
         await self._wire.send(raw + b"\r\n", FETCH_SECONDS)
-        while (found := await self._hear(FETCH_SECONDS)).tag != tag:
+        while (found := await self._receive(FETCH_SECONDS)).tag != tag:
             pass
         _require_ok(found, tag)
 
@@ -197,18 +197,18 @@ class ImapClient:
         if self._has_grown:
             return
         tag = await self._send(b"IDLE")
-        while (found := await self._hear(COMMAND_SECONDS)).tag != b"+":
+        while (found := await self._receive(COMMAND_SECONDS)).tag != b"+":
             _require_ok(found, tag)
         ends_at = asyncio.get_running_loop().time() + seconds
         while not self._has_grown and (left := ends_at - asyncio.get_running_loop().time()) > 0:
             try:
                 async with asyncio.timeout(left):
-                    found = await self._hear(seconds + COMMAND_SECONDS, 0)
+                    found = await self._receive(seconds + COMMAND_SECONDS, 0)
             except TimeoutError:
                 break
             _require_ok(found, tag)
         await self._wire.send(b"DONE\r\n", COMMAND_SECONDS)
-        while (found := await self._hear(COMMAND_SECONDS, 0)).tag != tag:
+        while (found := await self._receive(COMMAND_SECONDS, 0)).tag != tag:
             _require_ok(found, tag)
 
     async def run(
@@ -218,7 +218,7 @@ class ImapClient:
         tag = await self._send(command.encode() if isinstance(command, str) else command)
         found: list[ImapResponse] = []
         left = literal_bytes
-        while (each := await self._hear(seconds, left)).tag != tag:
+        while (each := await self._receive(seconds, left)).tag != tag:
             _require_ok(each, tag)
             if each.tag == b"+":
                 await self._wire.send(
@@ -237,7 +237,7 @@ class ImapClient:
         await self._wire.send(tag + b" " + command + b"\r\n", COMMAND_SECONDS)
         return tag
 
-    async def _hear(self, seconds: float, literal_bytes: int = LITERAL_BYTES) -> ImapResponse:
+    async def _receive(self, seconds: float, literal_bytes: int = LITERAL_BYTES) -> ImapResponse:
         self._heard += 1
         if self._heard > RESPONSES:
             raise ImapError("The server's answer does not end.")

@@ -21,7 +21,7 @@ INBOXES_AT_ONCE = 50
 OF_INBOX = {DRAFTS: "drafts", CALENDAR: "calendar_events"}
 
 
-class MailPlace(Struct, frozen=True, omit_defaults=True):
+class MailCursor(Struct, frozen=True, omit_defaults=True):
     """How far a walk is: behind a row of a part of an inbox. `has_kept`: an erasure left something in it."""
 
     inbox_id: str = ""
@@ -54,15 +54,15 @@ def list_inboxes(tx: Tx, scope: Scope, after: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def next_place(tx: Tx, scope: Scope, place: MailPlace) -> MailPlace | None:
+def next_place(tx: Tx, scope: Scope, place: MailCursor) -> MailCursor | None:
     """The next part, or the first one of the next inbox; None at the end."""
     if place.inbox_id and place.part + 1 < PARTS:
-        return MailPlace(place.inbox_id, place.part + 1, has_kept=place.has_kept)
+        return MailCursor(place.inbox_id, place.part + 1, has_kept=place.has_kept)
     following = list_inboxes(tx, scope, place.inbox_id)
-    return MailPlace(following[0]) if following else None
+    return MailCursor(following[0]) if following else None
 
 
-def list_page(tx: Tx, place: MailPlace, until: int, rows: int) -> tuple[list[Message], MailPlace | None]:
+def list_page(tx: Tx, place: MailCursor, until: int, rows: int) -> tuple[list[Message], MailCursor | None]:
     """Messages behind a place in its part, up to a moment. The second is None if no more follow."""
     sized = tx.all(
         f"select id, created_at, {documents.SIZE} as {pages.SIZE} from messages where inbox_id = :inbox_id"

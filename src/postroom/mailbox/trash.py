@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.folders import label_changes, uid_map
-from postroom.mailbox.folders.uid_map import TRASH, FolderPlace
+from postroom.mailbox.folders.uid_map import TRASH, FolderEntry
 from postroom.mailbox.messages import BLOCKED, COUNTED_AS, INBOUND, JUNK, OUTBOUND
 from postroom.storage.database import Row, Tx, one_of
 
@@ -20,7 +20,7 @@ def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
     moved = _mark(tx, inbox_id, message_ids, True, now)
     for part in _parts(moved):
         uid_map.remove_everywhere(tx, inbox_id, part)
-    uid_map.place_all(tx, [FolderPlace(inbox_id, TRASH, row["id"]) for row in moved])
+    uid_map.place_all(tx, [FolderEntry(inbox_id, TRASH, row["id"]) for row in moved])
 
 
 def restore(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
@@ -29,7 +29,7 @@ def restore(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes
     for part in _parts(moved):
         uid_map.remove(tx, inbox_id, TRASH, part)
     if goes_home:
-        uid_map.place_all(tx, [FolderPlace(inbox_id, home_of(row["direction"]), row["id"]) for row in moved])
+        uid_map.place_all(tx, [FolderEntry(inbox_id, home_of(row["direction"]), row["id"]) for row in moved])
     uid_map.show_labelled(tx, inbox_id, [row["id"] for row in moved])
 
 

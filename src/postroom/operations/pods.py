@@ -174,7 +174,7 @@ def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
     """Create a pod"""
     pod = set_rules(tx, pods.add(tx, caller.account_id, body.client_id, body.name, now), body)
     shown = Pod.of(pod)
-    audit.record_by(tx, caller, "pod.created", pod.id, now, within=reach_of(caller, pod), after=shown)
+    audit.record_by(tx, caller, "pod.created", pod.id, now, within=scope_of(caller, pod), after=shown)
     return shown
 
 
@@ -198,7 +198,7 @@ def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -
         pod = pods.change(tx, pod, name=body.name)
     pod = set_rules(tx, pod, body)
     was, shown = Pod.of(before), Pod.of(pod)
-    within = reach_of(caller, pod)
+    within = scope_of(caller, pod)
     audit.record_by(tx, caller, "pod.changed", pod.id, now, within=within, before=was, after=shown)
     return shown
 
@@ -223,10 +223,10 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
 def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
     """Delete an empty pod and its keys"""
     pod = pods.remove(tx, caller.scope, pod_id)
-    audit.record_by(tx, caller, "pod.deleted", pod.id, now, within=reach_of(caller, pod), before=Pod.of(pod))
+    audit.record_by(tx, caller, "pod.deleted", pod.id, now, within=scope_of(caller, pod), before=Pod.of(pod))
 
 
-def reach_of(caller: Caller, pod: pods.Pod) -> Scope:
+def scope_of(caller: Caller, pod: pods.Pod) -> Scope:
     return Scope(caller.account_id, pod.id)
 
 

@@ -163,7 +163,7 @@ class Database(IndexStore, Protocol):
         """Reads the whole file next to other work. Empty if sound, or for PostgreSQL, which checks itself."""
         ...
 
-    async def mend_index(self, is_asked: bool = False) -> str:
+    async def repair_index(self, is_asked: bool = False) -> str:
         """Replaces the file of the search index by an empty one if it is gone, damaged, or if asked.
 
         Also opens a file that another process put there. Returns what was wrong; the index is then made anew.

@@ -9,7 +9,7 @@ from postroom import log
 from postroom.storage import segments
 from postroom.storage.data_folder import make_folder, sync_folder
 from postroom.storage.records import FirstFraming, pieces
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader, SegmentWriter
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader, SegmentWriter
 
 DAMAGED = "damaged"
 
@@ -44,7 +44,7 @@ class Journal:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
-            behind = SegmentPlace(max(segments.numbers(self._folder), default=0) + 1)
+            behind = SegmentPosition(max(segments.numbers(self._folder), default=0) + 1)
             if records:
                 self._writer = self._new_writer()
                 self._writer.append([[record] for record in records])
@@ -60,8 +60,8 @@ class Journal:
     def _read_segments(self) -> Iterator[bytes]:
         if not self._folder.is_dir():
             return
-        end = segments.prepare(self._folder, SegmentPlace())  # the torn end that a crash left is no damage
-        reader = SegmentReader(self._folder, SegmentPlace())
+        end = segments.prepare(self._folder, SegmentPosition())  # the torn end that a crash left is no damage
+        reader = SegmentReader(self._folder, SegmentPosition())
         while True:
             try:
                 found = reader.next(end)

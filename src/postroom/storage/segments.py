@@ -39,7 +39,7 @@ _setting_aside = threading.Lock()
 _is_name = re.compile(NAME_PATTERN).fullmatch
 
 
-class SegmentPlace(NamedTuple):
+class SegmentPosition(NamedTuple):
     """A position between two records."""
 
     segment: int = 0
@@ -49,15 +49,15 @@ class SegmentPlace(NamedTuple):
 class FoundRecord(NamedTuple):
     """A record, its position and that of the next one."""
 
-    start: SegmentPlace
-    end: SegmentPlace
+    start: SegmentPosition
+    end: SegmentPosition
     record: bytes
 
 
 class DamagedSegment(Exception):
     """There is no whole record between these positions."""
 
-    def __init__(self, start: SegmentPlace, end: SegmentPlace) -> None:
+    def __init__(self, start: SegmentPosition, end: SegmentPosition) -> None:
         super().__init__(f"segment {NAME.format(start.segment)} is damaged at {start.offset}")
         self.start, self.end = start, end
 
@@ -71,9 +71,9 @@ class SegmentWriter:
         self._file: int | None = None
         self._marker = b""
         self._count = 0  # of records in this segment
-        self.end = SegmentPlace(next_segment - 1)
+        self.end = SegmentPosition(next_segment - 1)
 
-    def append(self, records: Sequence[Record]) -> list[SegmentPlace]:
+    def append(self, records: Sequence[Record]) -> list[SegmentPosition]:
         """Durable on return. Returns the position after each record. After an OSError none is stored."""
         if self._file is None or self.end.offset >= SEGMENT_BYTES:
             self._begin_segment()
@@ -93,7 +93,7 @@ class SegmentWriter:
             raise
         ends = []
         for record in records:
-            places = SegmentPlace(places.segment, places.offset + HEAD.size + sum(map(len, record)))
+            places = SegmentPosition(places.segment, places.offset + HEAD.size + sum(map(len, record)))
             ends.append(places)
         self.end, self._count = places, self._count + len(records)
         return ends
@@ -109,7 +109,7 @@ class SegmentWriter:
         self._marker, self._count = secrets.token_bytes(MARKER_BYTES), 0
         path = self._folder / _name(self._next, self._marker)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.end, self._next = SegmentPlace(self._next), self._next + 1
+        self.end, self._next = SegmentPosition(self._next), self._next + 1
         try:
             sync_folder(self._folder)
         except OSError:  # a power cut might undo this name: the next try makes another
@@ -127,13 +127,13 @@ class SegmentWriter:
 class SegmentReader:
     """Reads on from a position. Synchronous; what it reads was just written and is in memory."""
 
-    def __init__(self, folder: Path, place: SegmentPlace) -> None:
+    def __init__(self, folder: Path, place: SegmentPosition) -> None:
         self._folder = folder
         self._place = place
         self._file: int | None = None
         self._framing: Framing = FirstFraming()
 
-    def next(self, end: SegmentPlace) -> FoundRecord | None:
+    def next(self, end: SegmentPosition) -> FoundRecord | None:
         """The next record before this end. Raises DamagedSegment, and continues after the damage."""
         while self._place < end:
             if self._file is None and not self._open(end):
@@ -141,7 +141,7 @@ class SegmentReader:
             found = self._read(end)
             if found is not None:
                 return found
-            self._go_to(SegmentPlace(self._place.segment + 1))
+            self._go_to(SegmentPosition(self._place.segment + 1))
         return None
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class SegmentReader:
             os.close(self._file)
             self._file = None
 
-    def _read(self, end: SegmentPlace) -> FoundRecord | None:
+    def _read(self, end: SegmentPosition) -> FoundRecord | None:
         """Return None at the end of the segment."""
         assert self._file is not None
         start, is_last = self._place, self._place.segment == end.segment
@@ -158,18 +158,18 @@ class SegmentReader:
         if start.offset >= limit and not is_last:
             return None
         piece = self._framing.step(self._file, start.offset, limit)
-        self._place = SegmentPlace(start.segment, piece.end)
+        self._place = SegmentPosition(start.segment, piece.end)
         if piece.record is not None:
             return FoundRecord(start, self._place, piece.record)
         if piece.end >= limit:
-            self._go_to(end if is_last else SegmentPlace(start.segment + 1))
+            self._go_to(end if is_last else SegmentPosition(start.segment + 1))
         raise DamagedSegment(start, self._place)
 
-    def _open(self, end: SegmentPlace) -> bool:
+    def _open(self, end: SegmentPosition) -> bool:
         """Opens the segment of the position, or the next existing one."""
         for number, path in _paths(self._folder).items():
             if self._place.segment <= number <= end.segment:
-                self._place = max(self._place, SegmentPlace(number))
+                self._place = max(self._place, SegmentPosition(number))
                 self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 self._framing = _framing(path)
                 for _ in pieces(self._framing, self._file, 0, self._place.offset):
@@ -177,7 +177,7 @@ class SegmentReader:
                 return True
         return False
 
-    def _go_to(self, place: SegmentPlace) -> None:
+    def _go_to(self, place: SegmentPosition) -> None:
         self.close()
         self._place = place
 
@@ -210,7 +210,7 @@ def _framing(path: Path) -> Framing:
     return MarkedFraming(bytes.fromhex(marker)) if marker else FirstFraming()
 
 
-def prepare(folder: Path, reached: SegmentPlace) -> SegmentPlace:
+def prepare(folder: Path, reached: SegmentPosition) -> SegmentPosition:
     """Called before writing and reading: cuts off a torn end, and returns the place after the last record.
 
     Damage stays where it is, for the reader to report.
@@ -221,8 +221,8 @@ def prepare(folder: Path, reached: SegmentPlace) -> SegmentPlace:
     if not found:
         return reached
     last = max(found)
-    start = max(reached, SegmentPlace(last))
-    return SegmentPlace(last, _cut_torn_end(found[last], start.offset))
+    start = max(reached, SegmentPosition(last))
+    return SegmentPosition(last, _cut_torn_end(found[last], start.offset))
 
 
 def _make_durably(folder: Path) -> None:
@@ -252,14 +252,14 @@ def _cut_torn_end(path: Path, start: int) -> int:
         return last.start
 
 
-def remove_before(folder: Path, place: SegmentPlace, *, with_own: bool = False) -> None:
+def remove_before(folder: Path, place: SegmentPosition, *, with_own: bool = False) -> None:
     """Removes segments that end before the position; with `with_own` also its own, if nobody writes there."""
     for number, path in _paths(folder).items():
         if number < place.segment or (with_own and number == place.segment):
             path.unlink(missing_ok=True)
 
 
-def bytes_between(folder: Path, start: SegmentPlace, end: SegmentPlace) -> int:
+def bytes_between(folder: Path, start: SegmentPosition, end: SegmentPosition) -> int:
     """About how many bytes there are to read."""
     sizes = {number: _size(path) for number, path in _paths(folder).items()}
     between = sum(size for number, size in sizes.items() if start.segment <= number <= end.segment)
@@ -278,12 +278,12 @@ def _size(path: Path) -> int:
         return 0
 
 
-def has_more(folder: Path, place: SegmentPlace) -> bool:
+def has_more(folder: Path, place: SegmentPosition) -> bool:
     """Return whether any byte follows the position."""
-    return bytes_between(folder, place, SegmentPlace(1 << 60)) > 0
+    return bytes_between(folder, place, SegmentPosition(1 << 60)) > 0
 
 
-def set_aside(folder: Path, start: SegmentPlace, target: Path) -> None:
+def set_aside(folder: Path, start: SegmentPosition, target: Path) -> None:
     """Copies the record at a position into another folder, as a segment. Durable on return.
 
     A second call changes nothing: the marker of the copy tells where it is from.
@@ -307,7 +307,7 @@ def set_aside(folder: Path, start: SegmentPlace, target: Path) -> None:
             _write_file(target / name, b"".join(framed([record], marker, 0)))
 
 
-def keep_damage(folder: Path, start: SegmentPlace, end: SegmentPlace, target: Path) -> Path:
+def keep_damage(folder: Path, start: SegmentPosition, end: SegmentPosition, target: Path) -> Path:
     """Copies the bytes between two positions into a file of another folder. Durable on return."""
     path = path_of(folder, start.segment)
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

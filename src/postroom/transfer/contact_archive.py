@@ -14,7 +14,7 @@ from postroom.accounts.audit_erasure import mention_of
 from postroom.accounts.scope import Scope, default_pod
 from postroom.accounts.signing_keys import digest
 from postroom.mailbox import contact_mail, message_json
-from postroom.mailbox.contact_mail import MailPlace
+from postroom.mailbox.contact_mail import MailCursor
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import contents
@@ -107,8 +107,8 @@ class _Sink(io.RawIOBase):
 
 
 def list_messages(
-    tx: Tx, place: MailPlace, address: str, until: int
-) -> tuple[list[ExportedMessage], MailPlace | None]:
+    tx: Tx, place: MailCursor, address: str, until: int
+) -> tuple[list[ExportedMessage], MailCursor | None]:
     found, following = contact_mail.list_page(tx, place, until, ROWS)
     return [_export(tx, each) for each in contact_mail.of_address(tx, found, address)], following
 
@@ -118,7 +118,7 @@ def _export(tx: Tx, message: Message) -> ExportedMessage:
     return ExportedMessage(message.id, shown, msgspec.json.encode(contents.read(tx, message)))
 
 
-def list_rows(tx: Tx, place: MailPlace, address: str) -> tuple[list[bytes], MailPlace | None]:
+def list_rows(tx: Tx, place: MailCursor, address: str) -> tuple[list[bytes], MailCursor | None]:
     """Drafts or appointments that name the address."""
     kind = contact_mail.OF_INBOX[place.part]
     rows = tx.all(

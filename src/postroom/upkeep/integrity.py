@@ -29,4 +29,4 @@ async def check_integrity(resources: Resources) -> None:
     if of_index := await resources.db.find_damage(of_index=True):
         process_metrics.DAMAGED_READS.increment(process_metrics.INDEX)
         log.get().error("the search index is rebuilt", reason=of_index)
-        await resources.db.mend_index(is_asked=True)
+        await resources.db.repair_index(is_asked=True)

@@ -66,7 +66,7 @@ def record(tx: Tx, node: str, found: ServiceFaults, asked: Collection[str], now:
             _note(tx, name, node, fault.since, now)
             if insert_new(tx, "service_faults", name=name, node="", since=fault.since, seen_at=now):
                 _announce(tx, SERVICE_FAILED, EventService(name, fault.words), now)
-        elif fault is None and name in noted and name in found.answered and _is_mended(tx, name, node, now):
+        elif fault is None and name in noted and name in found.answered and _is_repaired(tx, name, node, now):
             _announce(tx, SERVICE_MENDED, EventService(name, None), now)
 
 
@@ -81,7 +81,7 @@ def _note(tx: Tx, name: str, node: str, since: int, now: int) -> None:
     )
 
 
-def _is_mended(tx: Tx, name: str, node: str, now: int) -> bool:
+def _is_repaired(tx: Tx, name: str, node: str, now: int) -> bool:
     """Return whether no other node still finds it away, and none has told so yet."""
     tx.run(
         "delete from service_faults where name = :name and node <> ''"

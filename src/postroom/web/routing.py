@@ -103,8 +103,8 @@ get, post, put, patch, delete = (
 )  # rows of a table
 
 Found = tuple[Route, dict[str, str]]  # with the values of its path's names
-Places = tuple[int, ...]  # of the fixed segments of a path
-Words = tuple[str, ...]  # the fixed segments themselves
+Positions = tuple[int, ...]  # of the fixed segments of a path
+Segments = tuple[str, ...]  # the fixed segments themselves
 OF_ADDRESSES = (("v1", "contacts"), ("v1", "suppressions"))  # paths that go on with an address
 
 
@@ -112,7 +112,7 @@ class Router:
     """Finds a route by the fixed segments of its path; the number of routes makes no difference."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._shapes: dict[int, dict[Places, dict[Words, list[Route]]]] = {}  # by length first
+        self._shapes: dict[int, dict[Positions, dict[Segments, list[Route]]]] = {}  # by length first
         for route in routes:
             fixed = tuple(place for place, segment in enumerate(route.segments) if segment[:1] != "{")
             by_words = self._shapes.setdefault(len(route.segments), {}).setdefault(fixed, {})

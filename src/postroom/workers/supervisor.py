@@ -25,7 +25,7 @@ from postroom.smtp.connection_limits import LocalConnectionLimits
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import watch_deleted_inboxes
 from postroom.storage import segments
-from postroom.storage.segments import SegmentPlace
+from postroom.storage.segments import SegmentPosition
 from postroom.workers.channel import (
     ChannelClosed,
     ForgetRecipients,
@@ -58,13 +58,13 @@ class Slot(Struct):
     sockets: Sequence[socket.socket]
     children: ChildSupervisor
     depositor: Depositor | None
-    began_at: SegmentPlace | None = None
+    began_at: SegmentPosition | None = None
     deaths: int = 0  # in a row at the same place of the journal, with mail after it
 
-    async def next_place(self) -> SegmentPlace:
+    async def next_place(self) -> SegmentPosition:
         """Return where the next worker begins to read the journal."""
         if self.depositor is None:
-            return SegmentPlace()
+            return SegmentPosition()
         place = await self.depositor.settle()
         is_stuck = place == self.began_at and segments.has_more(self.depositor.folder, place)
         self.deaths = self.deaths + 1 if is_stuck else 0

@@ -30,7 +30,7 @@ from postroom.smtp.envelope import Envelope
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory
 from postroom.smtp.server import Server
-from postroom.storage.segments import SegmentPlace
+from postroom.storage.segments import SegmentPosition
 from postroom.workers.channel import (
     AdmitRequest,
     Channel,
@@ -203,7 +203,7 @@ class Worker:
         if not setup.journal:
             return RemoteIntake(self._channel, FairReader(self._reader), setup.hostname)
         self._journal = MailJournal(
-            Path(setup.journal), SegmentPlace(*setup.place), self._reader, self._channel.send, setup.deaths
+            Path(setup.journal), SegmentPosition(*setup.place), self._reader, self._channel.send, setup.deaths
         )
         self._start(self._journal.follow())
         stores = RemoteIntake(self._channel, FairReader(self._reader, self._journal.turns), setup.hostname)

@@ -176,11 +176,11 @@ def draft_summary(draft: results.Draft, delimiters: Delimiters) -> DraftSummary:
         draft_id=draft.id,
         written_by="" if by is None else by.name or by.id,
         files=[file.filename for file in draft.attachments],
-        content=delimiters.wrap(draft_letter(draft)),
+        content=delimiters.wrap(draft_as_text(draft)),
     )
 
 
-def draft_letter(draft: results.Draft) -> str:
+def draft_as_text(draft: results.Draft) -> str:
     lines = [f"To: {', '.join(draft.to)}"]
     lines += [f"Cc: {', '.join(draft.cc)}"] if draft.cc else []
     lines += [f"Bcc: {', '.join(draft.bcc)}"] if draft.bcc else []

@@ -281,11 +281,11 @@ def mail(message: results.Message, delimiters: Delimiters) -> Mail:
         verdict=message.verdict or None,
         warning=warned,
         sender_check=None if auth is None else SenderCheck(auth.spf, auth.dkim, auth.dmarc),
-        content=delimiters.wrap(letter(message), warned),
+        content=delimiters.wrap(email_as_text(message), warned),
     )
 
 
-def letter(message: results.Message) -> str:
+def email_as_text(message: results.Message) -> str:
     """Return an email as text: sender, recipients, subject, files and body."""
     lines = [f"From: {message.from_addr}", f"To: {message.header_to}"]
     lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []

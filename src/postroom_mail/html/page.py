@@ -18,8 +18,8 @@ from postroom_mail.html.visibility import ComputedStyles, ElementKind
 
 MAX_ASIDE_CHARS = 20_000
 MAX_ANCHORS = 2_000
-REACH_BEFORE = 160
-REACH_BEHIND = 80
+WINDOW_BEFORE = 160
+WINDOW_BEHIND = 80
 MAX_LABEL_CHARS = 200
 LEAST_SPOKEN_CHARS = 12
 
@@ -47,8 +47,8 @@ class Anchor:
         words = ""
         for text in reversed(self.texts_before):
             words = text + words
-            if len(words) >= REACH_BEFORE:
-                return words[-REACH_BEFORE:]
+            if len(words) >= WINDOW_BEFORE:
+                return words[-WINDOW_BEFORE:]
         return words
 
     @property
@@ -56,8 +56,8 @@ class Anchor:
         """The first words after the link, up to the next link."""
         words = ""
         for text in self.texts_behind:
-            words += text[:REACH_BEHIND]
-            if len(words) >= REACH_BEHIND:
+            words += text[:WINDOW_BEHIND]
+            if len(words) >= WINDOW_BEHIND:
                 break
         return words
 

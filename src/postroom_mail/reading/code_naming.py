@@ -11,8 +11,8 @@ _KINDS = {
     **dict.fromkeys((*code_words.PLAIN, *code_words.PLAIN_JOINED), "plain"),
     **dict.fromkeys((*code_words.CERTAIN, *code_words.CERTAIN_JOINED), "certain"),
 }
-_CONTEXT_REACH = 160
-_LINE_REACH = 60
+_CONTEXT_WINDOW = 160
+_LINE_WINDOW = 60
 _OTHER_KINDS = frozenset(code_words.OTHER_KINDS)
 _WITH = frozenset(code_words.WITH)
 _KIND_BEHIND = late(
@@ -69,7 +69,7 @@ class Naming:
     def context(self) -> tuple[bool, bool]:
         """Return whether the word names something else, and whether the text is about signing in."""
         if self._context is None:
-            around = self.folded[max(0, self.start - _CONTEXT_REACH) : self.end + _CONTEXT_REACH]
+            around = self.folded[max(0, self.start - _CONTEXT_WINDOW) : self.end + _CONTEXT_WINDOW]
             names_other = self._is_of_another_kind() or _OTHER_MATTER.search(around) is not None
             self._context = (names_other, not names_other and _SIGNING_IN.search(around) is not None)
         return self._context
@@ -79,7 +79,7 @@ class Naming:
         if self._is_of_another_kind():
             return True
         body = self.folded.find("\n\n", 0, self.start)
-        around = self.folded[max(0, body, self.start - _CONTEXT_REACH) : self.end + _CONTEXT_REACH]
+        around = self.folded[max(0, body, self.start - _CONTEXT_WINDOW) : self.end + _CONTEXT_WINDOW]
         return _OTHER_MATTER.search(around) is not None
 
     def _is_of_another_kind(self) -> bool:
@@ -112,8 +112,8 @@ class _Place:
         self.follows = self.start >= naming.end
         between = (naming.end, self.start) if self.follows else (self.end, naming.start)
         self.between = naming.folded[between[0] : between[1]]
-        self.before = naming.text[max(0, self.start - _LINE_REACH) : self.start]
-        self.behind = naming.text[self.end : self.end + _LINE_REACH]
+        self.before = naming.text[max(0, self.start - _LINE_WINDOW) : self.start]
+        self.behind = naming.text[self.end : self.end + _LINE_WINDOW]
         self.line_behind = _without_please(self.behind.partition("\n")[0])
         self.is_named = (_NAMED if self.follows else _NAMED_BEHIND).fullmatch(self.between) is not None
 
@@ -260,7 +260,7 @@ class _Place:
 
     def _is_the_line(self) -> bool:
         naming = self.naming
-        line = naming.text[max(0, naming.start - _LINE_REACH) : naming.start].rpartition("\n")[2]
+        line = naming.text[max(0, naming.start - _LINE_WINDOW) : naming.start].rpartition("\n")[2]
         return not _has_word(line) and not _has_word(self.line_behind)
 
     def _suits_letters(self) -> bool:

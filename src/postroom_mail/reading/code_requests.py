@@ -14,8 +14,8 @@ from postroom_mail.reading.code_candidates import CANDIDATE, UNIT_BEHIND, ends_w
 # An email with a code is short, and has it near its beginning.
 SEARCHED_CHARS = 2_000
 _MOST_TRIED = 20
-_SENTENCE_REACH = 100
-_MATTER_REACH = 160
+_SENTENCE_WINDOW = 100
+_MATTER_WINDOW = 160
 _FEWEST_DIGITS, _SHORT_CODE = 6, 4
 
 # They begin with a character set, which is found faster; the narrower set is for texts without other digits.
@@ -58,14 +58,14 @@ def _may_be_code(written: str) -> bool:
 
 def _is_asked_for(folded: str, candidate: re.Match[str]) -> bool:
     start, end = candidate.span()
-    before = _SENTENCE_STARTS.sub("", folded[max(0, start - _SENTENCE_REACH) : start], count=1)
-    behind = _SENTENCE_ENDS.split(folded[end : end + _SENTENCE_REACH], maxsplit=1)[0]
+    before = _SENTENCE_STARTS.sub("", folded[max(0, start - _SENTENCE_WINDOW) : start], count=1)
+    behind = _SENTENCE_ENDS.split(folded[end : end + _SENTENCE_WINDOW], maxsplit=1)[0]
     is_asked = _ends_asking(before) or _is_asked_behind(behind)
     if not is_asked or UNIT_BEHIND.match(behind):
         return False
     if _SIGNING_IN.search(f"{before} {behind}") is None:
         return False
-    around = folded[max(0, start - _MATTER_REACH) : end + _MATTER_REACH]
+    around = folded[max(0, start - _MATTER_WINDOW) : end + _MATTER_WINDOW]
     return _OTHER_MATTER.search(around) is None
 
 

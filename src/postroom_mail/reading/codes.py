@@ -19,13 +19,13 @@ from postroom_mail.reading.code_requests import asked_for
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20
 # A code is near the word that names it: further after the word than before it.
-REACH_AFTER_WORD = 120
-REACH_BEFORE_WORD = 60
+WINDOW_AFTER_WORD = 120
+WINDOW_BEFORE_WORD = 60
 
 _MAX_WORDS = 60
 _MAX_CANDIDATES = 2_000
 _TRIED_AFTER, _TRIED_BEFORE = 4, 2
-_CANDIDATE_REACH = 40
+_CANDIDATE_WINDOW = 40
 _WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
 _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
 APART = str.maketrans(
@@ -44,7 +44,7 @@ def _cues(words: Iterable[str]) -> frozenset[str]:
 
 _LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word matches up to three
 CUES = _cues(filter(str.isascii, _WHOLE))
-_REACH_OF_MARK = REACH_AFTER_WORD + 2 * _CANDIDATE_REACH + _LONGEST_WORD
+_WINDOW_OF_MARK = WINDOW_AFTER_WORD + 2 * _CANDIDATE_WINDOW + _LONGEST_WORD
 _WORD = late(lambda: f"{by_first_letter(_WHOLE, LETTER)}|{by_first_letter(_JOINED)}")
 # ASCII words are all written with spaces; a set of other letters takes long to compile.
 _ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
@@ -98,7 +98,7 @@ def _whole_words(folded: str, start: int, end: int) -> Iterator[re.Match[str]]:
 
 def _cues_near_codes(text: str) -> frozenset[str]:
     """Cues near a digit or capitals, so that they may name them as a code."""
-    near = " ".join(text[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
+    near = " ".join(text[start:end] for start, end in around(marks(text), _WINDOW_OF_MARK))
     return CUES.intersection(fold(near).translate(APART).split())
 
 
@@ -123,8 +123,8 @@ def _merged(words: Iterable[re.Match[str]]) -> list[tuple[int, int]]:
     """The ranges around the words in which a code may be, in order; those that touch are merged."""
     merged: list[tuple[int, int]] = []
     for word in words:
-        start = max(0, word.start() - REACH_BEFORE_WORD - _CANDIDATE_REACH)
-        end = word.end() + REACH_AFTER_WORD + _CANDIDATE_REACH
+        start = max(0, word.start() - WINDOW_BEFORE_WORD - _CANDIDATE_WINDOW)
+        end = word.end() + WINDOW_AFTER_WORD + _CANDIDATE_WINDOW
         if merged and start <= merged[-1][1]:
             start = merged.pop()[0]
         merged.append((start, end))
@@ -137,12 +137,12 @@ def _claimed(naming: Naming, candidates: list[re.Match[str]], starts: list[int])
     near = [
         (starts[place] - naming.end, place)
         for place in range(following, min(following + _TRIED_AFTER, len(starts)))
-        if starts[place] - naming.end <= REACH_AFTER_WORD
+        if starts[place] - naming.end <= WINDOW_AFTER_WORD
     ]
     near += [
         (distance, place)
         for place in range(max(0, following - _TRIED_BEFORE), following)
-        if 0 <= (distance := naming.start - candidates[place].end()) <= REACH_BEFORE_WORD
+        if 0 <= (distance := naming.start - candidates[place].end()) <= WINDOW_BEFORE_WORD
     ]
     return next(([place] for _, place in sorted(near) if naming.means(candidates[place])), [])
 

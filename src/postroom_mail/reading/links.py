@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from postroom_mail.html.page import REACH_BEFORE, REACH_BEHIND, Anchor, HtmlPage
+from postroom_mail.html.page import WINDOW_BEFORE, WINDOW_BEHIND, Anchor, HtmlPage
 from postroom_mail.languages.patterns import late, one_of
 from postroom_mail.reading import link_words
 
@@ -100,8 +100,8 @@ def _as_followed(written: str) -> str:
 def _in_text(text: str) -> Iterator[Anchor]:
     read_to = 0
     for match in _URL.finditer(text):
-        before = text[max(read_to, match.start() - REACH_BEFORE) : match.start()]
-        behind = text[match.end() : match.end() + REACH_BEHIND].partition("://")[0]
+        before = text[max(read_to, match.start() - WINDOW_BEFORE) : match.start()]
+        behind = text[match.end() : match.end() + WINDOW_BEHIND].partition("://")[0]
         yield Anchor(_without_punctuation(match.group()), "", [before], [behind])
         read_to = match.end()
 

@@ -11,15 +11,15 @@ from postroom_mail.mime.address import Address
 from postroom_mail.screening import characters, markup, payloads, risky_files, senders, wording
 from postroom_mail.screening.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom_mail.screening.rules import BY_NAME, FRAUD, RaisedSignal, Verdict, verdict_of
-from postroom_mail.screening.wording import ORDER_REACH, is_ordered
+from postroom_mail.screening.wording import ORDER_WINDOW, is_ordered
 
 MAX_EXCERPT_CHARS = 200
 MAX_ATTACHMENTS = 20
 MAX_ATTACHMENT_CHARS = 3_000
 MAX_BESIDE_CHARS = 4_000
 PAGES = (".html", ".htm", ".shtml", ".xhtml", ".svg", ".mht", ".mhtml")
-QUOTE_REACH = 80
-TAGGED_REACH = 160
+QUOTE_WINDOW = 80
+TAGGED_WINDOW = 160
 
 ROLE_MARKERS = (
     "<user>", "</user>", "<assistant>", "</assistant>", "\n[admin]", "[/admin]", "## system",
@@ -161,7 +161,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
             is_quoted = _is_quoted(text.shown, hit.anchor) and _speaks_of_attacks(text.folded)
             yield "quoted_instructions" if is_quoted else hit.rule, text.shown[hit.start : hit.end]
             if hit.is_order and not is_quoted:
-                yield "commands_machine", text.shown[hit.start : hit.end + ORDER_REACH]
+                yield "commands_machine", text.shown[hit.start : hit.end + ORDER_WINDOW]
             if not is_quoted:
                 break
     if carried := links_that_carry(text):
@@ -171,7 +171,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
     is_spoken_of = _speaks_of_attacks(text.folded)
     for place in _marker_places(text.folded):
         yield "quoted_instructions" if is_spoken_of else "role_markers", _around(text.shown, place)
-        if not is_spoken_of and is_ordered(text.folded, place, place + TAGGED_REACH):
+        if not is_spoken_of and is_ordered(text.folded, place, place + TAGGED_WINDOW):
             yield "commands_machine", _around(text.shown, place)
 
 
@@ -198,7 +198,7 @@ def _speaks_of_attacks(folded: str) -> bool:
 
 
 def _is_quoted(shown: str, place: int) -> bool:
-    before, behind = shown[max(0, place - QUOTE_REACH) : place], shown[place : place + 2 * QUOTE_REACH]
+    before, behind = shown[max(0, place - QUOTE_WINDOW) : place], shown[place : place + 2 * QUOTE_WINDOW]
     return not _QUOTES.isdisjoint(before) and not _QUOTES.isdisjoint(behind)
 
 

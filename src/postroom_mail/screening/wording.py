@@ -21,8 +21,8 @@ from postroom_mail.screening.wording_rules import (
 MAX_SENTENCE_CHARS = 300
 SENTENCE_OVERLAP = 100
 MAX_SENTENCES = 24
-NEGATION_REACH = 16
-ORDER_REACH = 120
+NEGATION_WINDOW = 16
+ORDER_WINDOW = 120
 
 # Begins with a character set, which makes the search three times as fast.
 _SENTENCE_END = re.compile(r"[.!?…;。！？；؟۔।\n](?:(?<![.!?…;])|(?=[\s\"'”»)]))")  # noqa: RUF001
@@ -100,13 +100,13 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
     start = max(0, start - SENTENCE_OVERLAP) if end - start == MAX_SENTENCE_CHARS else start
     if wording.whole is not None and not wording.whole.search(text, start, end):
         return False
-    first, last = max(0, start - wording.reach), end + wording.reach
+    first, last = max(0, start - wording.window), end + wording.window
     if not all(_are_near(text, near, first, last) for near in wording.near):
         return False
     if wording.unless is not None and wording.unless.search(text, start, end):
         return wording.despite is not None and wording.despite.search(text, start, end) is not None
     before = wording.unless_before
-    return before is None or before.search(text, max(start, anchor - NEGATION_REACH), anchor) is None
+    return before is None or before.search(text, max(start, anchor - NEGATION_WINDOW), anchor) is None
 
 
 def is_ordered(text: str, start: int, end: int) -> bool:
@@ -116,7 +116,7 @@ def is_ordered(text: str, start: int, end: int) -> bool:
 
 
 def _is_order(text: str, wording: Wording, start: int, end: int) -> bool:
-    return wording.then is not None and wording.then.search(text, start, end + ORDER_REACH) is not None
+    return wording.then is not None and wording.then.search(text, start, end + ORDER_WINDOW) is not None
 
 
 def _are_near(text: str, near: Near, start: int, end: int) -> bool:

@@ -33,7 +33,7 @@ class Pair(Struct, frozen=True):
     beside: str
     scope: int
     may_be_denied: bool = False  # a "not" before it reverses its meaning
-    reach: int = 0  # beyond the sentence: advertising breaks its lines anywhere
+    window: int = 0  # beyond the sentence: advertising breaks its lines anywhere
 
 
 # The elements of an instruction to a machine, whatever its words.
@@ -49,8 +49,8 @@ PAIRS = (
     Pair("asks_for_gift_cards", "gift cards", "card codes", 160),
     Pair("presses_for_payment", "payment order", "at once", 80),
     Pair("asks_for_secrecy", "confidential", "keep it", 30),
-    Pair("threatens_account", "your account", "locked", 90, reach=90),
-    Pair("promises_prize", "you won", "prize", 90, reach=90),
+    Pair("threatens_account", "your account", "locked", 90, window=90),
+    Pair("promises_prize", "you won", "prize", 90, window=90),
 )
 
 
@@ -78,7 +78,7 @@ class Wording(Struct, frozen=True):
     despite: re.Pattern[str] | None = None
     unless_before: re.Pattern[str] | None = None
     then: re.Pattern[str] | None = None  # what makes it an order, there or just after
-    reach: int = 0  # how far beyond the sentence its words may be
+    window: int = 0  # how far beyond the sentence its words may be
 
 
 def _one_letter_off(word: str) -> str:
@@ -165,7 +165,7 @@ class _Words(Struct, frozen=True):
         then = self.told() if pair.rule == OVERRIDE else None
         anchors = self.stems(pair.anchors)
         return Wording(
-            pair.rule, anchors, self.is_spaced, near, unless_before=denial, then=then, reach=pair.reach
+            pair.rule, anchors, self.is_spaced, near, unless_before=denial, then=then, window=pair.window
         )
 
     def pairs(self) -> Iterator[Wording]:

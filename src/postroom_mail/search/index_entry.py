@@ -19,15 +19,15 @@ GAP = "."  # takes a position at which nothing is found: no phrase spans it
 FTS5_TOKENIZER = f"ascii tokenchars '{ANYWHERE}{SUBJECT}{SENDER}{RECIPIENTS}{SCOPE}{GAP}'"
 
 MAX_READ_CHARS = 400_000
-LAST_PLACE = 16_383  # shared by all words without a position of their own: found, but not in phrases
-BYTES_OF_A_PLACE = 2
-MAX_PLACES_OF_A_TOKEN = 255
+LAST_POSITION = 16_383  # shared by all words without a position of their own: found, but not in phrases
+BYTES_OF_A_POSITION = 2
+MAX_POSITIONS_OF_A_TOKEN = 255
 # So much stays within what may be distinct: folding gives at most two characters, of four bytes, for one.
 UNCOUNTED_PLACES, UNCOUNTED_CHARS = 4_300, 20_000
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
 SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many emails
-# Positions for each part, together fewer than LAST_PLACE. A position costs about three bytes.
+# Positions for each part, together fewer than LAST_POSITION. A position costs about three bytes.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
 TEXT_PLACES, FILE_PLACES = 4_000, 4_000
 
@@ -66,7 +66,7 @@ class _Filling:
         self._uncounted_chars = 0
         self._counts: dict[str, Counter[str]] = {}  # by mark; 0 for a word after the last position
         self._distinct_tokens = self._distinct_bytes = 0  # of the words that are counted
-        self.place_count = 0
+        self.position_count = 0
 
     def add(self, part: str, limit: int, mark: str) -> None:
         """At most `limit` positions for this part, and a gap."""
@@ -84,25 +84,25 @@ class _Filling:
             self._put_counted(words[:room], words[room:], mark)
 
     def add_all(self, parts: Iterable[str], limit: int, mark: str) -> None:
-        end = self.place_count + limit
+        end = self.position_count + limit
         for part in parts:
-            self.add(part, end - self.place_count, mark)
+            self.add(part, end - self.position_count, mark)
 
     def _fits_uncounted(self, words: Sequence[str], chars: int) -> bool:
         """Return whether none of them can exceed a limit, whatever comes before."""
         self._uncounted_chars += chars
-        count = self.place_count + len(words)
+        count = self.position_count + len(words)
         if self._uncounted_chars > UNCOUNTED_CHARS or count > UNCOUNTED_PLACES:
             return False
         return (
-            count <= MAX_PLACES_OF_A_TOKEN
-            or self.place_count + max(Counter(words).values()) <= MAX_PLACES_OF_A_TOKEN
+            count <= MAX_POSITIONS_OF_A_TOKEN
+            or self.position_count + max(Counter(words).values()) <= MAX_POSITIONS_OF_A_TOKEN
         )
 
     def _put(self, words: Sequence[str], mark: str) -> None:
         beginning = self._entry.realm + mark
         self._entry.texts.extend((beginning + f" {beginning}".join(words), GAP))
-        self.place_count += len(words) + 1
+        self.position_count += len(words) + 1
 
     def _count_earlier(self) -> None:
         for mark, words in self._uncounted:
@@ -129,9 +129,9 @@ class _Filling:
 
     def _places_left(self, before: Counter[str], counts: Counter[str]) -> dict[str, int]:
         """For words that would exceed their limit."""
-        if self.place_count + max(counts.values(), default=0) <= MAX_PLACES_OF_A_TOKEN:
+        if self.position_count + max(counts.values(), default=0) <= MAX_POSITIONS_OF_A_TOKEN:
             return {}
-        left = {word: MAX_PLACES_OF_A_TOKEN - before.get(word, 0) for word in counts}
+        left = {word: MAX_POSITIONS_OF_A_TOKEN - before.get(word, 0) for word in counts}
         return {word: count for word, count in left.items() if count < counts[word]}
 
     def _take(self, words: Sequence[str]) -> bool:
@@ -212,7 +212,7 @@ def to_tsvector(entry: IndexEntry, *unplaced: str) -> bytes:
             found[token] = place
     found.pop(GAP.encode(), None)
     for token in dict.fromkeys(" ".join([*entry.behind, *entry.scopes]).encode().split()):
-        found[token] = found.get(token, b"") + LAST_PLACE.to_bytes(BYTES_OF_A_PLACE)
+        found[token] = found.get(token, b"") + LAST_POSITION.to_bytes(BYTES_OF_A_POSITION)
     found |= {token.encode(): b"" for token in unplaced}
     ends = _ends()
     tokens = [token + ends[len(places)] + places for token, places in found.items()]
@@ -221,11 +221,13 @@ def to_tsvector(entry: IndexEntry, *unplaced: str) -> bytes:
 
 @lru_cache(1)
 def _places() -> list[bytes]:
-    return [place.to_bytes(BYTES_OF_A_PLACE) for place in range(1, LAST_PLACE)]
+    return [place.to_bytes(BYTES_OF_A_POSITION) for place in range(1, LAST_POSITION)]
 
 
 @lru_cache(1)
 def _ends() -> list[bytes]:
     """Return what ends a token, by the bytes of its places."""
-    counts = range(MAX_PLACES_OF_A_TOKEN + 2)
-    return [b"\0" + count.to_bytes(BYTES_OF_A_PLACE) for count in counts for _ in range(BYTES_OF_A_PLACE)]
+    counts = range(MAX_POSITIONS_OF_A_TOKEN + 2)
+    return [
+        b"\0" + count.to_bytes(BYTES_OF_A_POSITION) for count in counts for _ in range(BYTES_OF_A_POSITION)
+    ]

@@ -71,7 +71,7 @@ def _is_genuine(secret: bytes, mark: bytes) -> bool:
 
 
 def _secret(tx: Tx) -> bytes:
-    return secret_values.get(tx, secret_values.LETTER)
+    return secret_values.get(tx, secret_values.SYSTEM_EMAIL)
 
 
 def _sign(secret: bytes, unique: bytes) -> bytes:

@@ -12,7 +12,7 @@ from postroom.resources import Resources
 from postroom.storage import segments
 from postroom.storage.data_folder import make_folder, sync_folder
 from postroom.storage.database import Tx
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader
 
 
 async def take_up(resources: Resources) -> None:
@@ -30,7 +30,7 @@ def _next_records(tx: Tx, data_dir: Path) -> list[bytes]:
     found = []
     for folder in positions.others(data_dir, ()):
         place = positions.find(tx, folder.name)
-        records = _records(folder, place, SegmentPlace(1 << 60), most=1)
+        records = _records(folder, place, SegmentPosition(1 << 60), most=1)
         found += records or []
     return found
 
@@ -41,8 +41,8 @@ def _move(data_dir: Path, waiting: Sequence[bytes]) -> int:
     again = aside.with_name(f"again-{secrets.token_hex(8)}")
     moved = 0
     for number in segments.numbers(aside):
-        end = SegmentPlace(number, segments.size_of(aside, number))
-        records = _records(aside, SegmentPlace(number), end)
+        end = SegmentPosition(number, segments.size_of(aside, number))
+        records = _records(aside, SegmentPosition(number), end)
         path = segments.path_of(aside, number)
         if records and records[0] in waiting:
             path.unlink()
@@ -57,7 +57,7 @@ def _move(data_dir: Path, waiting: Sequence[bytes]) -> int:
     return moved
 
 
-def _records(folder: Path, start: SegmentPlace, end: SegmentPlace, most: int = 0) -> list[bytes] | None:
+def _records(folder: Path, start: SegmentPosition, end: SegmentPosition, most: int = 0) -> list[bytes] | None:
     """The records between two positions, `most` of them at most (0: all); None if something is damaged."""
     reader, found = SegmentReader(folder, start), []
     try:

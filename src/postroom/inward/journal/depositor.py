@@ -21,7 +21,7 @@ from postroom.processes import analysis, pools
 from postroom.resources import Resources
 from postroom.storage import segments
 from postroom.storage.database import Tx
-from postroom.storage.segments import DamagedSegment, SegmentPlace
+from postroom.storage.segments import DamagedSegment, SegmentPosition
 
 BATCH = 100
 # A long queue writes fewer pages for each email this way, and other writers wait up to half a second.
@@ -40,7 +40,7 @@ Report = Callable[[JournalProgress | Held], None]
 class Depositor:
     """Deposits the emails of one journal. `report` reports progress to its current reader."""
 
-    def __init__(self, resources: Resources, folder: Path, place: SegmentPlace) -> None:
+    def __init__(self, resources: Resources, folder: Path, place: SegmentPosition) -> None:
         self._resources = resources
         self.folder = folder
         self.place = place
@@ -58,7 +58,7 @@ class Depositor:
             self._has_batch.set()
         self._is_at_rest.clear()
 
-    async def settle(self) -> SegmentPlace:
+    async def settle(self) -> SegmentPosition:
         """After its reader died: waits until its emails are deposited. Returns where the next begins."""
         await self._is_at_rest.wait()
         return self.place
@@ -102,10 +102,10 @@ class Depositor:
                     return
                 elif await self._store_simpler(batch[0]) or await self._set_aside(batch[0], error):
                     break
-        self._advance(SegmentPlace(*batch[-1].end))
+        self._advance(SegmentPosition(*batch[-1].end))
 
     async def _store(self, batch: Sequence[Journaled]) -> None:
-        resources, end = self._resources, SegmentPlace(*batch[-1].end)
+        resources, end = self._resources, SegmentPosition(*batch[-1].end)
         accepted = [await accept(resources, each.read) for each in batch if each.read is not None]
         if len(accepted) < len(batch):
             raise UnreadableMail("; ".join(each.failure for each in batch if each.read is None))
@@ -135,7 +135,7 @@ class Depositor:
 
     async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
         """Returns False if the place cannot be noted either: then the email is not to blame."""
-        end = SegmentPlace(*mail.end)
+        end = SegmentPosition(*mail.end)
         try:
             kept = await pools.FILES.run(keep_unstored, self.folder, mail)
             await self._resources.db.write(positions.note, self.folder.name, end)
@@ -151,7 +151,7 @@ class Depositor:
             )
         return True
 
-    def _advance(self, place: SegmentPlace) -> None:
+    def _advance(self, place: SegmentPosition) -> None:
         self.place = place
         self._resources.loops.works("journal")
         self.report(JournalProgress(place))
@@ -159,7 +159,7 @@ class Depositor:
 
 def keep_unstored(folder: Path, mail: Journaled) -> Path:
     """Return the folder of emails set aside, or the new file if the bytes are damaged."""
-    start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
+    start, end = SegmentPosition(*mail.start), SegmentPosition(*mail.end)
     if not mail.is_damage:
         aside = folder.parent / positions.ASIDE
         try:
@@ -179,7 +179,7 @@ class UnreadableMail(Exception):
     """An email of the journal could not be read; the message says why."""
 
 
-def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[AcceptedMail]) -> list[str]:
+def deposit_up_to(tx: Tx, journal: str, place: SegmentPosition, mails: list[AcceptedMail]) -> list[str]:
     """Stores emails and the place behind them in one transaction: after a crash none is deposited twice.
 
     The same holds if an earlier commit succeeded although it seemed to fail.

@@ -20,7 +20,13 @@ from postroom.inward.receive import Reader, read_bytes_alone
 from postroom.processes.pools import Pool
 from postroom.storage import segments
 from postroom.storage.records import Record
-from postroom.storage.segments import DamagedSegment, FoundRecord, SegmentPlace, SegmentReader, SegmentWriter
+from postroom.storage.segments import (
+    DamagedSegment,
+    FoundRecord,
+    SegmentPosition,
+    SegmentReader,
+    SegmentWriter,
+)
 
 LARGEST_BYTES = 256 * 1024  # larger mail is stored before its 250: its bytes go into a blob, and not twice
 # Limits of mail with a 250 that is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451.
@@ -55,12 +61,12 @@ class DepositFull(Exception):
 class Waiting(NamedTuple):
     """An email that is in no inbox yet."""
 
-    end: SegmentPlace
+    end: SegmentPosition
     size_bytes: int
     since: float
 
 
-Pending = tuple[Record, Share, "asyncio.Future[SegmentPlace]"]
+Pending = tuple[Record, Share, "asyncio.Future[SegmentPosition]"]
 
 
 class MailJournal:
@@ -69,7 +75,7 @@ class MailJournal:
     def __init__(
         self,
         folder: Path,
-        reached: SegmentPlace,
+        reached: SegmentPosition,
         reader: Reader,
         hand_over: Callable[[Journaled], None],
         deaths: int = 0,
@@ -86,11 +92,11 @@ class MailJournal:
         self._thread = Pool("journal", 1)
         self._pending: list[Pending] = []
         self.turns = ReadingTurns(ReadingBudget(), self._has_room)
-        self._unread: deque[tuple[SegmentPlace, Share]] = deque()
+        self._unread: deque[tuple[SegmentPosition, Share]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._waiting: deque[Waiting] = deque()
         self._waiting_bytes = 0
-        self._ahead: deque[tuple[SegmentPlace, int]] = deque()
+        self._ahead: deque[tuple[SegmentPosition, int]] = deque()
         self._ahead_bytes = 0
         self._has_more = asyncio.Event()
         self._has_moved = asyncio.Event()
@@ -108,7 +114,7 @@ class MailJournal:
         except Backlogged as error:
             reason = self._held.reason if self._held else error.message
             raise Backlogged(f"{len(self._waiting)} emails wait: {reason}") from None
-        written: asyncio.Future[SegmentPlace] = asyncio.get_running_loop().create_future()
+        written: asyncio.Future[SegmentPosition] = asyncio.get_running_loop().create_future()
         self._pending.append((encode(arrival), share, written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
@@ -154,10 +160,10 @@ class MailJournal:
         if isinstance(news, Held):
             self._held = news
         else:
-            self._record_reached(SegmentPlace(*news.place))
+            self._record_reached(SegmentPosition(*news.place))
         self._has_moved.set()
 
-    def _record_reached(self, place: SegmentPlace) -> None:
+    def _record_reached(self, place: SegmentPosition) -> None:
         self._reached, self._held = place, None
         while self._waiting and self._waiting[0].end <= self._reached:
             self._waiting_bytes -= self._waiting.popleft().size_bytes
@@ -240,7 +246,7 @@ class MailJournal:
         finally:
             self._record_read(found.end, time.perf_counter() - started)
 
-    def _record_read(self, end: SegmentPlace, seconds: float) -> None:
+    def _record_read(self, end: SegmentPosition, seconds: float) -> None:
         """Makes room for others. Email that an earlier process left has no share."""
         while self._unread and self._unread[0][0] <= end:
             read_to, share = self._unread.popleft()

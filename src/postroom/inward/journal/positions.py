@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroom.storage import segments
 from postroom.storage.database import Tx
-from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
+from postroom.storage.segments import DamagedSegment, SegmentPosition, SegmentReader
 
 FOLDER = "journal"
 ASIDE = "aside"  # emails that could not be stored, one segment each
@@ -16,12 +16,12 @@ DAMAGED = "damaged"  # bytes of segments in which there is no whole email, a fil
 OUTCOMES_DAMAGED = "outcomes.damaged"  # the same of the journal of outcomes
 
 
-def find(tx: Tx, journal: str) -> SegmentPlace:
+def find(tx: Tx, journal: str) -> SegmentPosition:
     row = tx.one("select segment, position from journal_places where journal = :journal", journal=journal)
-    return SegmentPlace() if row is None else SegmentPlace(row["segment"], row["position"])
+    return SegmentPosition() if row is None else SegmentPosition(row["segment"], row["position"])
 
 
-def note(tx: Tx, journal: str, place: SegmentPlace) -> None:
+def note(tx: Tx, journal: str, place: SegmentPosition) -> None:
     """Called in the transaction that deposits the emails before the place."""
     tx.run(
         "insert into journal_places (journal, segment, position) values (:journal, :segment, :position)"
@@ -61,7 +61,7 @@ def count_damaged(data_dir: Path) -> int:
 
 
 def count_bytes(data_dir: Path) -> int:
-    everything = SegmentPlace(), SegmentPlace(1 << 60)
+    everything = SegmentPosition(), SegmentPosition(1 << 60)
     return sum(segments.bytes_between(folder, *everything) for folder in others(data_dir, ()))
 
 
@@ -80,10 +80,10 @@ def survey(tx: Tx, data_dir: Path) -> list[Left]:
     return [left for left in found if left.mails or left.damage]
 
 
-def _look_through(folder: Path, place: SegmentPlace) -> Left:
+def _look_through(folder: Path, place: SegmentPosition) -> Left:
     reader, mails, size, damage = SegmentReader(folder, place), 0, 0, ""
     last = max(segments.numbers(folder), default=0)
-    end = SegmentPlace(last, segments.size_of(folder, last))
+    end = SegmentPosition(last, segments.size_of(folder, last))
     while True:
         try:
             found = reader.next(end)

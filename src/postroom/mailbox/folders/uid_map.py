@@ -20,7 +20,7 @@ DRAFT_FLAG = "\\Draft"
 READ_ALONE = "\\seen"  # instead of a message's label: it was read, and not with its thread
 
 
-class FolderPlace(Struct, frozen=True):
+class FolderEntry(Struct, frozen=True):
     """A message that enters a folder; for a label also its displayed form."""
 
     inbox_id: str
@@ -144,7 +144,7 @@ def add_all(tx: Tx, new: Sequence[tuple[Any, ...]]) -> None:
     if not shown:
         return
     placed = [
-        FolderPlace(inbox_id, SENT if direction == "outbound" else INBOX, message_id)
+        FolderEntry(inbox_id, SENT if direction == "outbound" else INBOX, message_id)
         for message_id, inbox_id, _, direction in shown
     ]
     add_flags(tx, [(each[0], each[1], each[3] == "outbound") for each in shown])
@@ -171,12 +171,12 @@ def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
     )
     if tx.run("delete from folder_mails where message_id = :id", id=draft_id):
         record_removal(tx, inbox_id)
-    place_all(tx, [FolderPlace(inbox_id, DRAFTS, draft_id)])
+    place_all(tx, [FolderEntry(inbox_id, DRAFTS, draft_id)])
 
 
-def place_all(tx: Tx, placed: Sequence[FolderPlace]) -> dict[tuple[str, str], int]:
+def place_all(tx: Tx, placed: Sequence[FolderEntry]) -> dict[tuple[str, str], int]:
     """Assigns the next UIDs of each inbox; all must be opened. Returns the UID by folder and message."""
-    by_inbox: dict[str, list[FolderPlace]] = defaultdict(list)
+    by_inbox: dict[str, list[FolderEntry]] = defaultdict(list)
     for each in placed:
         by_inbox[each.inbox_id].append(each)
     uids: dict[tuple[str, str], int] = {}
@@ -259,7 +259,7 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
         **fixed,
     ):
         record_removal(tx, inbox_id)
-    place_all(tx, [FolderPlace(inbox_id, folder, message_id)])
+    place_all(tx, [FolderEntry(inbox_id, folder, message_id)])
     show_labelled(tx, inbox_id, [message_id])
 
 
@@ -282,7 +282,7 @@ def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
     """Adds messages to the folders of their labels; those in Trash are skipped."""
     if not find_opened(tx, [inbox_id]):
         return
-    coming: list[FolderPlace] = []
+    coming: list[FolderEntry] = []
     for start in range(0, len(message_ids), ASKED_TOGETHER):
         is_asked, params = one_of("mail_flags.message_id", message_ids[start : start + ASKED_TOGETHER])
         rows = tx.all(
@@ -296,7 +296,7 @@ def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
             **params,
         )
         coming += [
-            FolderPlace(inbox_id, of_label(row["label"]), row["message_id"], row["shown"]) for row in rows
+            FolderEntry(inbox_id, of_label(row["label"]), row["message_id"], row["shown"]) for row in rows
         ]
     place_all(tx, coming)
 
@@ -322,5 +322,5 @@ def _bring_home(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
     )
     homes = {"outbound": SENT, "blocked": JUNK}
     place_all(
-        tx, [FolderPlace(inbox_id, homes.get(row["direction"], INBOX), row["message_id"]) for row in rows]
+        tx, [FolderEntry(inbox_id, homes.get(row["direction"], INBOX), row["message_id"]) for row in rows]
     )

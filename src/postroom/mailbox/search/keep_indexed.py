@@ -47,7 +47,7 @@ class _Keeper:
 
     async def turn(self) -> None:
         try:
-            if await self._mend():
+            if await self._repair():
                 self._seen = (None, 0.0)
             rest = await self._work()
             self._resources.loops.works("search")
@@ -72,9 +72,9 @@ class _Keeper:
         has_more = done is IndexStep.PART or (done and await self._db.read(indexing.has_full_batch))
         return rest if has_more else IDLE_SECONDS
 
-    async def _mend(self) -> bool:
+    async def _repair(self) -> bool:
         """Return whether the index has another file now."""
-        wrong = await self._db.mend_index()
+        wrong = await self._db.repair_index()
         if wrong:
             process_metrics.DAMAGED_READS.increment(process_metrics.INDEX)
             log.get().error("the search index is rebuilt", reason=wrong)
@@ -111,7 +111,7 @@ class _Keeper:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await child.process.wait()
-            if await self._mend():
+            if await self._repair():
                 child.kill()
                 await child.process.wait()
                 return

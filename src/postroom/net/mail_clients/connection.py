@@ -156,15 +156,15 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
         first_words = await self._socket.upgrade(self._shared.tls)
         if first_words is not None:
             self._begin(offers_tls=False, is_private=True)
-            self._hear(first_words)
+            self._receive(first_words)
 
     async def _go_on_over_tls(self) -> None:
         first_words = await self._socket.upgrade(self._shared.tls)
         if first_words is not None and self._dialogue is not None:
             self._carry_out(self._dialogue.tls_started())
-            self._hear(first_words)
+            self._receive(first_words)
 
-    def _hear(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         if data and self._dialogue is not None:
             self._carry_out(self._dialogue.feed(data))
 

@@ -18,7 +18,7 @@ from postroom.mailbox.draft_mail import ReadDraft
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.folders import flags, uid_map, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
-from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
+from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderEntry, of_label
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders import teaching
@@ -160,7 +160,7 @@ def _put_into(
         return
     known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
     new = [mail.message_id for mail in mails if mail.message_id not in known]
-    uid_map.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in new])
+    uid_map.place_all(tx, [FolderEntry(inbox_id, target, message_id) for message_id in new])
 
 
 def _label_all(

@@ -15,7 +15,7 @@ async def deliver_notice(
 ) -> None:
     if ids.is_id(ids.NOTIFICATION, delivery.message_id):
         await notify_people.deliver_notification(resources, courier, outbound.recorder, delivery)
-    elif ids.is_id(ids.LETTER, delivery.message_id):
+    elif ids.is_id(ids.SYSTEM_EMAIL, delivery.message_id):
         await system_emails.deliver_system_email(resources, outbound, delivery)
     elif ids.is_id(ids.TLS_REPORT, delivery.message_id):
         await tls_reports.deliver_report(resources, outbound, courier, delivery)
@@ -29,6 +29,6 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
     """Writes an outcome that an earlier run left."""
     if ids.is_id(ids.NOTIFICATION, tried.delivery.message_id):
         return await notify_people.write_tried(resources, tried)
-    if ids.is_id(ids.LETTER, tried.delivery.message_id):
+    if ids.is_id(ids.SYSTEM_EMAIL, tried.delivery.message_id):
         return await system_emails.write_tried(resources, tried)
     return await reviewers.write_tried(resources, tried)

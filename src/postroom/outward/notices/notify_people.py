@@ -51,7 +51,7 @@ async def deliver_notification(
         note = replace(note, link=f"{resources.config.base_url}{note.link}")
     if isinstance(target, NotificationTarget) and target.kind == EMAIL:
         email = await email_of(resources, note, target)
-        await resources.db.write(send_letter, delivery, note, target, email, resources.now())
+        await resources.db.write(send_system_email, delivery, note, target, email, resources.now())
         return
     address, body, headers = await write_for(resources, note, target)
     outcome = await post(resources, courier, address, body, headers)
@@ -114,7 +114,7 @@ def find_secret(tx: Tx, account_id: str) -> str | None:
     return None if webhook is None else webhook.secret
 
 
-def send_letter(
+def send_system_email(
     tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, email: str, now: int
 ) -> None:
     """Sends it as an email, which is retried like any other."""

@@ -57,7 +57,15 @@ def add(
     is_personal: bool = True,
 ) -> SystemEmail:
     email = SystemEmail(
-        ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now, is_personal
+        ids.new(ids.SYSTEM_EMAIL, now),
+        account_id,
+        user_id,
+        recipient,
+        subject,
+        content,
+        PENDING,
+        now,
+        is_personal,
     )
     insert_item(tx, "letters", email, is_personal=int(is_personal))
     enqueue(tx, account_id, email.id, recipient, domain_of(recipient), now)
@@ -107,7 +115,7 @@ def list_all_captured(tx: Tx, limit: int) -> list[SystemEmail]:
 
 def keep_captured(tx: Tx, account_id: str, recipient: str, subject: str, content: str, now: int) -> None:
     """Keeps a notice that this server would have sent."""
-    email_id = ids.new(ids.LETTER, now)
+    email_id = ids.new(ids.SYSTEM_EMAIL, now)
     email = SystemEmail(email_id, account_id, None, recipient, subject, content, CAPTURED, now)
     insert_item(tx, "letters", email, is_personal=int(email.is_personal))
     remove_oldest_captured(tx)

@@ -109,7 +109,7 @@ class SubmissionDialogue:
 
     def _line(self, line: bytes) -> list[SubmissionEffect]:
         if self._mechanism:
-            return self._hear(line.strip(b"\r\n"))
+            return self._receive(line.strip(b"\r\n"))
         verb = line[:8].split()[0].decode("ascii", "replace").upper() if line.split() else ""
         if verb == "AUTH":
             return self._auth(line.decode("ascii", "replace").split()[1:])
@@ -128,10 +128,10 @@ class SubmissionDialogue:
             return self._refuse(NOT_PLAIN)
         self._mechanism, self._name = mechanism, None
         if len(words) > 1:
-            return self._hear(b"" if words[1] == "=" else words[1].encode())  # RFC 4954 section 4
+            return self._receive(b"" if words[1] == "=" else words[1].encode())  # RFC 4954 section 4
         return [Send(b"334 \r\n" if mechanism == "PLAIN" else ASK_NAME)]
 
-    def _hear(self, encoded: bytes) -> list[SubmissionEffect]:
+    def _receive(self, encoded: bytes) -> list[SubmissionEffect]:
         mechanism, name = self._mechanism, self._name
         self._mechanism = ""
         if encoded == b"*":  # RFC 4954 section 4

@@ -312,7 +312,7 @@ class PostgresDatabase:
         result: T = await unless_busy(self._writes.run_together(fn, item, patience_seconds))
         return result
 
-    async def mend_index(self, is_asked: bool = False) -> str:
+    async def repair_index(self, is_asked: bool = False) -> str:
         return ""
 
     async def find_damage(self, of_index: bool = False) -> str:

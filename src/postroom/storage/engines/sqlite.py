@@ -314,7 +314,7 @@ class SqliteDatabase:
             return await pools.ONCE.run(sqlite_index.find_damage, self._index)
         return await pools.ONCE.run(find_damage, self._path)
 
-    async def mend_index(self, is_asked: bool = False) -> str:
+    async def repair_index(self, is_asked: bool = False) -> str:
         wrong = "" if sqlite_index.identity(self._index) else "it is missing"
         if not wrong and self._damage.error is not None:
             check = partial(find_damage, self._path)

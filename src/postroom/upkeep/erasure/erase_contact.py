@@ -16,7 +16,7 @@ from postroom.events.announce import announce_notice
 from postroom.events.kinds import CONTACT_ERASED
 from postroom.events.payload import SystemNotice
 from postroom.mailbox import contact_mail, inboxes, jobs, legal_holds
-from postroom.mailbox.contact_mail import MailPlace
+from postroom.mailbox.contact_mail import MailCursor
 from postroom.mailbox.jobs import Job
 from postroom.mailbox.messages import Message
 from postroom.queue import suppressions
@@ -36,7 +36,7 @@ class ErasurePosition(Struct, frozen=True, omit_defaults=True):
     """
 
     stage: int = MAIL
-    place: MailPlace = MailPlace()
+    place: MailCursor = MailCursor()
     at: int = -1
     id: str = ""
     until: int = 0
@@ -97,11 +97,11 @@ def take_step(tx: Tx, job_id: str, now: int) -> ErasureStep:
 
 def _erase_mail(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
     """Goes through inboxes until enough rows were looked at, or one inbox has changed and is locked."""
-    place: MailPlace | None = position.place
+    place: MailCursor | None = position.place
     examined, counts = 0, Counter[str]()
     for _ in range(PLACES):
         if place is None or not place.inbox_id:
-            place = contact_mail.next_place(tx, job.scope, place or MailPlace())
+            place = contact_mail.next_place(tx, job.scope, place or MailCursor())
         if place is None:
             return Gone(position.after(EVENTS), examined, counts)
         looked_at, blobs, place = _erase_in(tx, job, place, position.until, counts, now)
@@ -110,12 +110,12 @@ def _erase_mail(tx: Tx, job: Job, position: ErasurePosition, now: int) -> Gone:
             return Gone(position.after(EVENTS), examined, counts, blobs)
         if counts or blobs or examined >= ROWS:
             return Gone(replace(position, place=place), examined, counts, blobs)
-    return Gone(replace(position, place=place or MailPlace()), examined, counts)
+    return Gone(replace(position, place=place or MailCursor()), examined, counts)
 
 
 def _erase_in(
-    tx: Tx, job: Job, place: MailPlace, until: int, counts: Counter[str], now: int
-) -> tuple[int, list[str], MailPlace | None]:
+    tx: Tx, job: Job, place: MailCursor, until: int, counts: Counter[str], now: int
+) -> tuple[int, list[str], MailCursor | None]:
     """Return how many rows it looked at, blobs to remove, and where to go on; None at the end."""
     before = counts["kept"]
     if place.part >= len(contact_mail.MAIL):

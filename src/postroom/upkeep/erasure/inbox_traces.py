@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from postroom.accounts.audit_erasure import mention_of
 from postroom.events.event_erasure import without_address
 from postroom.mailbox import contact_mail, drafts, inbox_calendars, inboxes, messages
-from postroom.mailbox.contact_mail import MailPlace
+from postroom.mailbox.contact_mail import MailCursor
 from postroom.mailbox.jobs import Job
 from postroom.storage.database import Row, Tx, delete, update
 
@@ -19,10 +19,10 @@ NEWEST = 200  # of the email in threads of a contact, which may have come meanwh
 # Rows of an inbox by the address of a contact.
 OF_A_CONTACT = ("contact_words", "correspondents", "rule_replies", "contact_threads")
 OF_THREADS = "(select thread_id from contact_threads where inbox_id = :inbox_id and address = :address)"
-Erased = tuple[int, list[str], MailPlace | None]  # rows looked at, blobs to remove, where to go on
+Erased = tuple[int, list[str], MailCursor | None]  # rows looked at, blobs to remove, where to go on
 
 
-def erase(tx: Tx, job: Job, place: MailPlace, until: int, counts: Counter[str]) -> Erased:
+def erase(tx: Tx, job: Job, place: MailCursor, until: int, counts: Counter[str]) -> Erased:
     if place.part == contact_mail.REST:
         return _erase_rows(tx, job, place, counts)
     rows = tx.all(
@@ -84,7 +84,7 @@ def _has_row(tx: Tx, table: str, named: dict[str, str]) -> bool:
     return tx.one(f"select 1 as found from {table} where {wanted} limit 1", **named) is not None
 
 
-def _erase_rows(tx: Tx, job: Job, place: MailPlace, counts: Counter[str]) -> Erased:
+def _erase_rows(tx: Tx, job: Job, place: MailCursor, counts: Counter[str]) -> Erased:
     """The contact stays as long as email of it is there: it can be erased again."""
     named = {"inbox_id": place.inbox_id, "address": job.subject}
     if not any(_has_row(tx, table, named) for table in ("contacts", "correspondents", "rule_replies")):

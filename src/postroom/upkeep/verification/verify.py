@@ -49,7 +49,7 @@ async def verify(
     if damage := await resources.db.find_damage(of_index=True):
         findings.append(Finding(search_index.NAME, "", damage, is_derived=True))
         if repairs:
-            await resources.db.mend_index(is_asked=True)
+            await resources.db.repair_index(is_asked=True)
             repaired += findings
         parts = [part for part in parts if part not in search_index.PARTS]
     for part in parts:

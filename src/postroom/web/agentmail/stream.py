@@ -98,7 +98,7 @@ async def listen(resources: Resources, hub: Hub, stream: Stream, receive: Receiv
                 stream.close(TOO_MANY_MESSAGES, FLOOD_REASON)
                 return
             await hub.wait_until_ready()  # before the position is read: later events are sent
-            wanted = await hear(resources, stream, message.get("text"))
+            wanted = await read_subscription(resources, stream, message.get("text"))
             if wanted is not None:
                 leave(hub, subscriber)
                 subscriber = Subscriber(resources, stream, wanted)
@@ -112,7 +112,7 @@ def leave(hub: Hub, subscriber: Subscriber | None) -> None:
         hub.leave(subscriber)
 
 
-async def hear(resources: Resources, stream: Stream, text: str | None) -> Listening | None:
+async def read_subscription(resources: Resources, stream: Stream, text: str | None) -> Listening | None:
     try:
         require_bounded((text or "").encode())
         asked = msgspec.json.decode(text or "", type=Subscribe)

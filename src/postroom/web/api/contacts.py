@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from postroom.clock import to_iso
 from postroom.errors import NotFound
 from postroom.mailbox import contact_mail, raw_mails
-from postroom.mailbox.contact_mail import MailPlace
+from postroom.mailbox.contact_mail import MailCursor
 from postroom.operations import contacts
 from postroom.operations.contacts import Contact
 from postroom.processes import pools
@@ -47,9 +47,9 @@ async def pieces(call: Call, contact: Contact, now: int) -> AsyncIterator[bytes]
 
 async def _of_inboxes(call: Call, archive: ContactArchive, address: str, now: int) -> AsyncIterator[bytes]:
     db, scope = call.resources.db, call.scope
-    place = await db.read(contact_mail.next_place, scope, MailPlace())
+    place = await db.read(contact_mail.next_place, scope, MailCursor())
     while place is not None:
-        following: MailPlace | None = None
+        following: MailCursor | None = None
         if place.part < len(contact_mail.MAIL):
             found, following = await db.read(contact_archive.list_messages, place, address, now)
             for message in found:

@@ -213,9 +213,9 @@ class Streams:
             if stream.is_flooding():
                 stream.close(TOO_MANY_MESSAGES, FLOOD_REASON)
                 return
-            await self._hear(hub, stream, message.get("text"))
+            await self._receive(hub, stream, message.get("text"))
 
-    async def _hear(self, hub: Hub, stream: Stream, text: str | None) -> None:
+    async def _receive(self, hub: Hub, stream: Stream, text: str | None) -> None:
         if text is None:
             await stream.say_error("Send JSON as text, not as a binary frame.")
             return

@@ -34,7 +34,7 @@ from postroom.web.call import Call
 from postroom_mail.mime.address import mailbox_of
 
 
-class SpokenOf(Struct, rename="camel", frozen=True):
+class NamedMessages(Struct, rename="camel", frozen=True):
     reply_to_message_id: str | None = None
     forward_of: str | None = None
 
@@ -46,14 +46,15 @@ def show(tx: Tx, found: Sequence[KeptDraft], *, is_item: bool = False) -> list[s
     files = drafts.list_files(tx, [draft.id for draft in found])
     addresses = inboxes.addresses_of(tx, sorted({draft.inbox_id for draft in found}))
     return [
-        show_one(draft, files[draft.id], addresses.get(draft.inbox_id, ""), is_item) | spoken_of(tx, draft)
+        show_one(draft, files[draft.id], addresses.get(draft.inbox_id, ""), is_item)
+        | named_messages(tx, draft)
         for draft in found
     ]
 
 
-def spoken_of(tx: Tx, draft: KeptDraft) -> shapes.Page:
+def named_messages(tx: Tx, draft: KeptDraft) -> shapes.Page:
     """The messages that it replies to or forwards, under their /v0 names."""
-    fields = msgspec.json.decode(draft.fields, type=SpokenOf)
+    fields = msgspec.json.decode(draft.fields, type=NamedMessages)
     named = {"in_reply_to": fields.reply_to_message_id, "forward_of": fields.forward_of}
     return {name: showing.name_by_id(tx, message_id) for name, message_id in named.items() if message_id}
 

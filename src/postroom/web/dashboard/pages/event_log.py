@@ -92,7 +92,7 @@ async def show_event(context: PageContext, event_id: str) -> Response:
 async def show_list(
     context: PageContext, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
 ) -> Response:
-    places = await context.read(read_places, context, found)
+    places = await context.read(read_subjects, context, found)
     shown = [
         (event, msgspec.json.format(event.payload, indent=2).decode(), sum_up(event, places))
         for event in found
@@ -110,22 +110,22 @@ async def show_list(
     )
 
 
-class EventPlaces(Struct, frozen=True):
+class EventSubjects(Struct, frozen=True):
     """What an event without a message is about, by id."""
 
     subjects: dict[str, str]
     addresses: dict[str, str]
 
 
-def read_places(tx: Tx, context: PageContext, found: list[Event]) -> EventPlaces:
+def read_subjects(tx: Tx, context: PageContext, found: list[Event]) -> EventSubjects:
     without = [event for event in found if not event.message_id]
     named = sorted({event.thread_id for event in without if event.thread_id})
     listed = threads.list_by_ids(tx, context.call.scope, named)
     addresses = inboxes.addresses_of(tx, sorted({event.inbox_id for event in without if event.inbox_id}))
-    return EventPlaces({thread.id: thread.subject or "(no subject)" for thread in listed}, addresses)
+    return EventSubjects({thread.id: thread.subject or "(no subject)" for thread in listed}, addresses)
 
 
-def sum_up(event: Event, places: EventPlaces) -> EventSummary:
+def sum_up(event: Event, places: EventSubjects) -> EventSummary:
     payload = msgspec.json.decode(event.payload, type=SummedUp)
     message = payload.message
     is_inbound = event.kind in kinds.INBOUND

@@ -13,8 +13,8 @@ import pytest
 from postroom import config
 from postroom.external_mailboxes.fetching import Fetched
 from postroom.inward import screening
-from postroom.judging import judge_arrivals
-from postroom.judging.question import read_opinion
+from postroom.llm_judge import judge_arrivals
+from postroom.llm_judge.question import read_opinion
 from postroom.mailbox.documents import Signal
 from tests.api.test_send import MAIL, first_message
 from tests.conftest import Server, running_server, settings

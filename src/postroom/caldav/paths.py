@@ -17,7 +17,7 @@ LONGEST_NAME = 250
 RECEIVED, SENT = "inbox", "outbox"  # of RFC 6638, section 2
 
 
-class DavPlace(Struct, frozen=True):
+class DavPath(Struct, frozen=True):
     """`name` is of the calendar; `file_name` of a file, "" for the collection itself."""
 
     name: str = ""
@@ -41,10 +41,10 @@ def path_of(calendar: InboxCalendar) -> str:
     return f"{ROOT}{calendar.inbox_id}/{calendar.path_name or calendar.id}/"
 
 
-def read(path: str, inbox: Inbox) -> DavPlace:
+def read(path: str, inbox: Inbox) -> DavPath:
     """Raises NotFound for what is of another inbox, and for names that cannot be."""
     if path in (ROOT, ROOT[:-1]):
-        return DavPlace(is_root=True)
+        return DavPath(is_root=True)
     parts = path.removeprefix(ROOT).split("/")
     if parts[-1] == "" and len(parts) > 1:
         parts.pop()
@@ -52,7 +52,7 @@ def read(path: str, inbox: Inbox) -> DavPlace:
     if not fits or not all(is_name(each) for each in parts):
         raise NotFound("No such calendar or file. Start at /caldav/.")
     name, file_name = (*parts[1:], "", "")[:2]
-    return DavPlace(name, file_name)
+    return DavPath(name, file_name)
 
 
 def is_name(name: str) -> bool:
@@ -61,20 +61,20 @@ def is_name(name: str) -> bool:
     return 0 < len(name) <= LONGEST_NAME and is_plain and name not in (".", "..")
 
 
-def read_href(written: str, inbox: Inbox) -> DavPlace | None:
+def read_href(written: str, inbox: Inbox) -> DavPath | None:
     try:
         return read(unquote(urlsplit(written.strip()).path), inbox)
     except (NotFound, ValueError):
         return None
 
 
-def find_calendar(tx: Tx, inbox: Inbox, place: DavPlace) -> InboxCalendar:
+def find_calendar(tx: Tx, inbox: Inbox, place: DavPath) -> InboxCalendar:
     found = inbox_calendars.find_of_path(tx, inbox.id, place.name)
     if found is None:
         raise no_such("calendar")
     return found
 
 
-def find_file(tx: Tx, inbox: Inbox, place: DavPlace) -> tuple[InboxCalendar, CalendarEvent | None]:
+def find_file(tx: Tx, inbox: Inbox, place: DavPath) -> tuple[InboxCalendar, CalendarEvent | None]:
     calendar = find_calendar(tx, inbox, place)
     return calendar, calendar_files.find(tx, calendar.id, place.file_name)

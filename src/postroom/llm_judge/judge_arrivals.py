@@ -15,7 +15,7 @@ from postroom.events import announce, event_log, kinds
 from postroom.events.payload import NewEvent
 from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.inward import screening
-from postroom.judging.question import ANSWER_BYTES, Opinion, read_opinion, to_question
+from postroom.llm_judge.question import ANSWER_BYTES, Opinion, read_opinion, to_question
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, threads
 from postroom.queue import leader_leases
 from postroom.resources import Resources
