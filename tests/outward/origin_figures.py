@@ -38,6 +38,7 @@ FOOTER = re.compile(
     r"|\n_{20,}\n(?:Do You Yahoo|Yahoo! |Everything you'll ever need)(?:.*\n?){1,6}\Z"
     r"|\n-- ?\n.*: \S+@\S+\n\S+/listinfo/\S+ for \(un\)subscription.*(?:\n.*){0,2}\Z"
     r"|\n--\nTo unsubscribe from this list: send the line (?:.*\n?){1,4}\Z"
+    r"|\n-{14} next part -{14}\n(?:.*\n){0,9}?.*\bscrubbed\b(?:.*\n?){1,9}\Z"
     r"|\n-{70,}\n(?:.*\n){1,6}https?://p\.sf\.net/\S+\s*\Z",
     re.IGNORECASE,
 )

@@ -1,6 +1,7 @@
 """Undoes what hides a value in an email: encodings, entities, spaced letters, words for signs, archives."""
 
 import binascii
+import contextlib
 import html
 import io
 import re
@@ -11,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from urllib.parse import unquote
 
-from postroom_mail.languages.folding import NO_WIDTH
+from postroom_mail.languages.folding import NO_WIDTH, TO_LATIN
+from postroom_mail.screening.spellings import read_bytes
 
-MAX_ZIP_MEMBERS = 500
+_GZIP = b"\x1f\x8b\x08"
+MAX_ZIP_MEMBERS = 500  # names and contents count alike in nested ones
 MAX_ZIP_BYTES = 20_000_000
 MOST_RUNS = 50  # that are decoded
 MOST_WORDS = 50_000
@@ -24,7 +27,9 @@ MOST_CHARACTERS_TWICE = 5_000
 
 _ENTITY = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
 # Two encoded letters, or a sign that a value needs: a blank in a link is neither.
-_PERCENT = re.compile(r"%(?:40|2[eEfF]|3[aA]|[0-9a-fA-F]{2}%[0-9a-fA-F]{2})")
+_PERCENT = re.compile(
+    r"%(?:25[0-9a-fA-F]{2}|40|2[eEfF]|3[0-9aA]|[4-7][0-9a-fA-F]|[0-9a-fA-F]{2}%[0-9a-fA-F]{2})"
+)
 _QUOTED = re.compile(r"=(?:40|2[eEfF]|[0-9A-Fa-f]{2}=[0-9A-Fa-f]{2})")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4}))")
 # Letters that may be base64, also in several lines or groups, and hexadecimal bytes.
@@ -49,6 +54,18 @@ _SPELLED = {
     "*": ("h**p",),
 }
 _FULL_STOP = re.compile(r"(?<=[A-Za-z0-9])\u3002(?=[A-Za-z0-9])")  # which browsers read as a dot
+# Letters that only programs see, digits of other scripts, and words of ASCII with Greek or Cyrillic letters.
+_TAGS = re.compile(r"[\U000e0020-\U000e007e]")
+_FROM_TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_MIXED_SCRIPTS = re.compile(
+    r"(?<![\w@.-])(?=[^\s\u0370-\u052f]{0,64}[\u0370-\u052f])(?=[^\sA-Za-z0-9]{0,64}[A-Za-z0-9])\S{2,500}"
+)
+_ALIKE = TO_LATIN | str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0405\u0408"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7",
+    "ABEKMHOPCTXISJABEZHIKMNOPTYX",
+)
 _DEFANGED = re.compile(r"h(?:xx|\*\*)p(s?)(?=:)", re.IGNORECASE)
 _SMALL = "abcdefghijklmnopqrstuvwxyz"
 _ROTATED = str.maketrans(
@@ -68,7 +85,18 @@ def readable(text: str) -> str:
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
+    if plain.isascii():
+        return plain
+    if _OTHER_DIGIT.search(plain):
+        plain = _OTHER_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), plain)
+    if _MIXED_SCRIPTS.search(plain):
+        plain = _MIXED_SCRIPTS.sub(lambda found: found[0].translate(_ALIKE), plain)
     return _FULL_STOP.sub(".", plain) if "\u3002" in plain else plain
+
+
+def hidden_in(text: str) -> str:
+    """Return letters of a text that only programs see (Unicode's tags)."""
+    return "" if text.isascii() else "".join(_TAGS.findall(text)).translate(_FROM_TAGS)
 
 
 def sizes_of(words: Sequence[str]) -> bytes:
@@ -192,21 +220,12 @@ def _joined(words: Sequence[str], sizes: bytes, run_of: re.Pattern[bytes]) -> It
 def _from_base64(run: str) -> Iterator[str]:
     letters = run.replace("-", "+").replace("_", "/").replace("=", "")
     letters = letters[: len(letters) - (len(letters) % 4 == 1)]
-    yield from _if_text(binascii.a2b_base64(letters + "=" * (-len(letters) % 4)))
+    yield from read_bytes(binascii.a2b_base64(letters + "=" * (-len(letters) % 4)))
 
 
 def _from_hex(run: str) -> Iterator[str]:
     digits = "".join(letter for letter in run if letter.isalnum())
-    yield from _if_text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
-
-
-def _if_text(content: bytes) -> Iterator[str]:
-    try:
-        text = (content[::2] if b"\0" in content[1:4:2] else content).decode()
-    except UnicodeDecodeError:
-        return
-    if len(text) > 3 and "".join(text.split()).isprintable():
-        yield text
+    yield from read_bytes(bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
 
 def without_entities(data: bytes) -> bytes:
@@ -219,11 +238,30 @@ def _to_letter(found: re.Match[bytes]) -> bytes:
     return chr(number).encode(errors="replace") if number < 0x110000 else b""
 
 
-def unzipped(content: bytes) -> Iterator[bytes]:
+def unpacked(content: bytes) -> Iterator[bytes]:
+    """Yield names and contents of an archive or a compressed file, and of those inside it."""
+    left, members = MAX_ZIP_BYTES, MAX_ZIP_MEMBERS
+    waiting = [(content, DEPTH)]
+    for packed, depth in waiting:
+        for inner in _inflated(packed, left) if packed.startswith(_GZIP) else unzipped(packed, left):
+            if left <= 0 or members <= 0:
+                return
+            left, members = left - len(inner), members - 1
+            yield inner
+            if depth > 1 and inner.startswith((b"PK", _GZIP)):
+                waiting.append((inner, depth - 1))
+
+
+def _inflated(content: bytes, most: int) -> Iterator[bytes]:
+    with contextlib.suppress(zlib.error):
+        yield zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(content, most)
+
+
+def unzipped(content: bytes, most: int | None = None) -> Iterator[bytes]:
     """Yield names and contents of an archive. Office documents are zip files too. An error ends it."""
     if not content.startswith(b"PK"):
         return
-    left = MAX_ZIP_BYTES
+    left = MAX_ZIP_BYTES if most is None else most
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in archive.infolist()[:MAX_ZIP_MEMBERS]:

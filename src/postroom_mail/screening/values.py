@@ -4,11 +4,10 @@ Each is a kind and a form in which two spellings of it are equal.
 """
 
 import re
-import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import chain, filterfalse
+from itertools import chain, filterfalse, islice
 from zlib import crc32
 
 from msgspec import Struct
@@ -16,10 +15,19 @@ from msgspec.structs import replace
 
 from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of, normalize
-from postroom_mail.screening import checksums
-from postroom_mail.screening.disguises import readable, sizes_of, turned, undone
+from postroom_mail.screening import checksums, pieces
+from postroom_mail.screening.disguises import (
+    MOST_CHARACTERS_TWICE,
+    hidden_in,
+    readable,
+    sizes_of,
+    turned,
+    undone,
+)
 from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_host, says_something
 from postroom_mail.screening.known_names import COMMON_HOSTS
+from postroom_mail.screening.marks import marked_of, may_be_marked, numbers_in, shapes_of
+from postroom_mail.screening.spellings import spelled
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
 IBAN, CARD, CRYPTO = "iban", "card", "crypto"
@@ -29,6 +37,7 @@ KINDS = (ADDRESS, LINK, HOST, TELEPHONE, IBAN, CARD, CRYPTO, CODE, TOKEN, HASH, 
 MOST_CHARACTERS = 100_000  # of one text that is looked through
 MOST_VALUES = 200
 MOST_CARRIED = 10_000  # of the texts of a send
+MOST_TURNED = 50  # words that may be encoded and then turned around
 OVERLAP = 500  # of the pieces of a long text
 MOST_PHRASES = 8
 LINKS_OF_A_HOST = 4
@@ -46,28 +55,17 @@ _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
 _AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quotes, Markdown or a link
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
-# In a text with one digit, one sign and one letter for all, which is searched at the speed of memchr:
-# digits with at most two signs between each, enough for a code or any number of them.
-_NUMBER = re.compile(rb"0(?:-{0,2}0){3,}+")
-_DIGITS = re.compile(rb"0(?:-{0,2}0)*+")
+_DIGITS = re.compile(rb"0(?:-{0,2}0)*+")  # with at most two signs between each
 _IBAN_HEAD = b"aa00"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-](?:\d\d){1,2}(?!\d)")
 _NUMBERS_OF_A_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
 _SEGMENT = re.compile(r"[-_]")
 _DIGIT = re.compile(r"[0-9]")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{12,}")
 _NO_DIGIT = re.compile(r"[^0-9]+")
 _LONG_SIZE = re.compile(rb"[\x%02x-\xff]" % LONG_WORD)
 _TOKEN_SIZE = re.compile(rb"[\x%02x-\xff]" % MIN_TOKEN)
-_MARKED = re.compile(r"[0-9@]|[^\W_][.:/][\w/]")
-# A text with one letter and one digit for all, and one sign for two: what a mark looks like in it.
-_LETTERS = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalpha())
-_SHAPES = bytes.maketrans(b"123456789:" + _LETTERS, b"000000000." + b"a" * len(_LETTERS))
-_NUMBER_SHAPES = bytes.maketrans(
-    b"0123456789 .()/-" + bytes(string.ascii_letters, "ascii"),
-    b"0" * 10 + b"-" * 6 + b"a" * len(string.ascii_letters),
-)
-_MARK_SHAPES = (b"0", b"@", b"a.a", b"a./", b"a/a", b"a//", b"a._", b"a/_")
 _TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
 _EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
@@ -79,6 +77,7 @@ class Value(Struct, frozen=True):
     key: str
     shown: str
     within: str = ""
+    is_piece: bool = False  # it could be a part of a value
 
 
 Found = dict[str, Value]  # by key
@@ -118,23 +117,69 @@ def with_few_links(found: Found) -> Found:
 def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
     """Return all values that texts to be sent could carry, also turned around, and all of their phrases."""
     found: Found = {}
-    for text in chain.from_iterable(map(_pieces_of, texts)):
+    said = list(texts)
+    for text in chain.from_iterable(map(_pieces_of, (*said, *filter(None, map(hidden_in, said))))):
         plain = readable(text)
         words = plain.split()
         sizes = sizes_of(words)
-        marked = _marked_of(words) if may_be_marked(plain) else []
-        numbers = list(_numbers_in(plain)) if marked else []
-        turns = turned(plain, marked) if marked or "\n" in plain else ()
+        marked = marked_of(words) if may_be_marked(plain) else []
+        numbers = list(numbers_in(plain)) if marked else []
         _collect(found, plain, words, sizes, most)
-        for form in (*map(readable, undone(plain, words, sizes)), *turns):
-            if len(form) < SHORTEST:
-                continue
-            pieces = form.split()
-            _collect(found, form, pieces, sizes_of(pieces), most)
-            marked += filter(_DIGIT.search, filterfalse(str.isalpha, pieces))
+        for form in _forms_of(plain, words, sizes, marked):
+            said = form.split()
+            _collect(found, form, said, sizes_of(said), most)
+            numbers += numbers_in(form)
+            marked += filter(_DIGIT.search, filterfalse(str.isalpha, said))
         for each in (*codes_of(numbers, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
             found.setdefault(each.key, each)
+        for each in islice(_in_pieces(words) if marked else (), most):
+            found.setdefault(each.key, each)
     return found
+
+
+def _forms_of(text: str, words: Sequence[str], sizes: bytes, marked: Sequence[str]) -> Iterator[str]:
+    """Yield what a text stands for once it is decoded, put together or turned around, and what that does."""
+    encoded = list(islice(filter(_ENCODED.fullmatch, marked), MOST_TURNED))
+    again = chain.from_iterable(turned("", [word]) for word in encoded)
+    forms = [*undone(text, words, sizes), *spelled(text, words, sizes)]
+    forms += chain.from_iterable(undone(form, [form], sizes_of([form])) for form in again)
+    if marked or "\n" in text:
+        yield from turned(text, marked)
+    if form := _together(forms):
+        yield form
+        said = form[:MOST_CHARACTERS_TWICE].split()
+        sizes = sizes_of(said)
+        yield _together([*undone(form, said, sizes), *spelled(form, said, sizes), *turned(form, said)])
+
+
+def _together(forms: Iterable[str]) -> str:
+    return apart(readable(form) for form in dict.fromkeys(forms) if len(form) >= SHORTEST)
+
+
+def _in_pieces(words: Sequence[str]) -> Iterator[Value]:
+    """Yield numbers and parts of tokens in words that stand together, whatever signs are between them."""
+    runs = list(pieces.runs_in(words))
+    together = "\n".join(runs)
+    for iban in pieces.ibans_in(together):
+        yield _value(IBAN, iban, iban)
+    for digits in pieces.digits_in(together):
+        for card in pieces.cards_in(digits):
+            yield _piece(CARD, card)
+        if MIN_TELEPHONE <= len(digits) <= MAX_TELEPHONE and len(set(digits)) >= DIFFERENT_DIGITS:
+            yield Value(TELEPHONE, f"{TELEPHONE}:{digits[-COMPARED_DIGITS:]}", digits, is_piece=True)
+        if SHORTEST <= len(digits) <= 10:
+            yield _piece(CODE, digits)
+    for small in pieces.hashes_in(together, HASH_LENGTHS):
+        yield _piece(HASH, small)
+    for account in pieces.accounts_in(together):
+        if checksums.is_crypto(account):
+            yield _piece(CRYPTO, account)
+    for part in chain.from_iterable(map(pieces.parts_in, runs)):
+        yield _piece(TOKEN, part)
+
+
+def _piece(kind: str, written: str) -> Value:
+    return Value(kind, f"{kind}:{written}", written, is_piece=True)
 
 
 def _pieces_of(text: str) -> Sequence[str]:
@@ -153,28 +198,6 @@ def apart(texts: Iterable[str]) -> str:
     parts = list(filter(None, texts))
     with_numbers = sum(any(map(str.isdigit, part)) for part in parts)
     return (" |0| " if with_numbers > 1 else " | ").join(parts)
-
-
-def may_be_marked(text: str) -> bool:
-    """Return whether a word of a text may have a mark of a value. Most texts of people have none."""
-    shapes = text.encode(errors="replace").translate(_SHAPES)
-    return any(map(shapes.__contains__, _MARK_SHAPES))
-
-
-def _marked_of(words: Sequence[str]) -> list[str]:
-    """Return the words that have a mark, in order; each is looked at once."""
-    marked = set(filter(_MARKED.search, filterfalse(str.isalpha, set(words))))
-    return list(filter(marked.__contains__, words))
-
-
-def _numbers_in(text: str) -> Iterator[str]:
-    """Yield the numbers that are long enough for a one-time code, as they are written."""
-    for number in _NUMBER.finditer(_shapes_of(text)):
-        yield text[number.start() : number.end()]
-
-
-def _shapes_of(text: str) -> bytes:
-    return text.encode("latin-1", "replace").translate(_NUMBER_SHAPES)
 
 
 def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
@@ -311,7 +334,7 @@ def _query_of(url: re.Match[str]) -> str:
 
 
 def _of_numbers(text: str) -> Iterator[Value]:
-    shapes = _shapes_of(text)
+    shapes = shapes_of(text)
     for start, end in _groups_of_digits(shapes):
         if shapes.endswith(_IBAN_HEAD, 0, start + 2) and (iban := checksums.iban_at(text, start - 2)):
             yield _value(IBAN, iban, iban)
@@ -360,8 +383,9 @@ def _of_token(written: str) -> Iterator[Value]:
         yield _value(HASH, small, written)
     elif checksums.is_crypto(written):
         yield _value(CRYPTO, small if small.startswith(("0x", "bc1", "ltc1", "tb1")) else written, written)
+        yield _value(TOKEN, pieces.part_of_token(written), written)
     elif _is_random(written):
-        yield _value(TOKEN, written, written)
+        yield _value(TOKEN, pieces.part_of_token(written), written)
 
 
 def _is_random(written: str) -> bool:

@@ -20,9 +20,10 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND
 from postroom.mailbox.origins import HeldValues, ValueOrigin, ValueSource
 from postroom.outward.holding.approval_rules import InboxRules
+from postroom.outward.holding.origin_people import people_of, readers_of
 from postroom.outward.send_stages import Ready
 from postroom.storage.database import Tx
-from postroom_mail.mime.address import mailbox_of, normalize, parse_list
+from postroom_mail.mime.address import mailbox_of
 from postroom_mail.screening import values
 from postroom_mail.screening.known_names import COMMON_HOSTS
 from postroom_mail.screening.values import ADDRESS, CODE, FILE, HOST, LINK, PHRASE, Value
@@ -86,7 +87,13 @@ def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSourc
     found = [(value, source) for value, source in foreign[:MOST_JUDGED] if judge.is_elsewhere(value, source)]
     found += foreign[MOST_JUDGED:]
     links = {value.key.partition(":")[2].partition("/")[0] for value, _ in found if value.kind == LINK}
-    shown = [pair for pair in found if not (pair[0].kind == HOST and pair[0].key.partition(":")[2] in links)]
+    whole_of = {(source.message_id, value.kind != PHRASE) for value, source in found if not value.is_piece}
+    shown = [
+        (value, source)
+        for value, source in found
+        if not (value.kind == HOST and value.key.partition(":")[2] in links)
+        and not (value.is_piece and (source.message_id, True) in whole_of)
+    ]
     values_found = (ValueOrigin(value.shown, value.kind, source.message_id) for value, source in shown)
     return [*whole, *values_found][:MOST_SHOWN]
 
@@ -102,16 +109,7 @@ def _passed_on(tx: Tx, ready: Ready) -> Document | None:
     passed = around.forwarded or (around.previous if order.include_quote else None)
     if passed is None or passed.direction == OUTBOUND or around.quotes_imported:
         return passed
-    return None if _readers_of(passed).issuperset(ready.addresses) else passed
-
-
-def _readers_of(document: Document) -> set[str]:
-    """Return its author, whom its author wants to be answered, and to whom it went."""
-    named = parse_list(", ".join((document.from_addr, document.reply_to or "")))
-    hidden = document.bcc or []
-    return {normalize(each.address) for each in (*named, *parse_list(", ".join(hidden)))} | _people_of(
-        document
-    )
+    return None if readers_of(passed).issuperset(ready.addresses) else passed
 
 
 def _as_origin(document: Document) -> ValueOrigin:
@@ -159,7 +157,7 @@ class _Judge:
         source = origins.find_source(self._tx, document.id) if outside else None
         if source is None or source.is_stopped:
             return not outside
-        readers = _readers_of(document)
+        readers = readers_of(document)
         before = origins.list_before(self._tx, source.thread_id, source.message_id, MOST_READ)
         readers.update(*map(self._takers_of, before))
         return any(
@@ -272,7 +270,7 @@ class _Judge:
         document = self._read(source.message_id)
         if document is None:
             return False
-        people = _people_of(document)
+        people = people_of(document)
         if any(
             address == other or address in self._list_of(other) for other in people if self._list_of(other)
         ):
@@ -314,7 +312,7 @@ class _Judge:
 
     def _people_of(self, source: ValueSource) -> set[str]:
         document = self._read(source.message_id)
-        return set() if document is None else _people_of(document)
+        return set() if document is None else people_of(document)
 
     def _is_proven(self, message_id: str) -> bool:
         document = self._read(message_id)
@@ -330,11 +328,6 @@ class _Judge:
 def _is_usual(received: Sequence[ValueSource]) -> bool:
     """Return whether two people wrote the same words."""
     return len({each.from_address for each in received}) > 1
-
-
-def _people_of(document: Document) -> set[str]:
-    named = parse_list(", ".join((document.header_to, *document.cc)))
-    return {normalize(each.address) for each in named}
 
 
 # --- what follows
@@ -381,4 +374,5 @@ def record(tx: Tx, new: Sequence[Ready], found: dict[str, GuardFinding]) -> None
 def own_values(ready: Ready) -> list[str]:
     """Not its phrases, which a reply quotes in full, and no codes: any number could be one."""
     sent = ready.submission.values.values()
-    return [value.key for value in sent if value.kind not in (PHRASE, CODE)][: values.MOST_VALUES]
+    own = [value.key for value in sent if value.kind not in (PHRASE, CODE) and not value.is_piece]
+    return own[: values.MOST_VALUES]
