@@ -2,11 +2,26 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
 
 from postroom.storage.database import LOCK_ROWS, Database, Tx
 from postroom.storage.engines.postgres import PostgresDatabase, open_postgres
 from postroom.storage.engines.postgres_bells import PAYLOAD_BYTES, in_payloads
 from tests.doubles import START
+
+
+@pytest.fixture
+async def nodes(postgres_url: str) -> AsyncIterator[list[PostgresDatabase]]:
+    """Three, which end with their test, however that ends."""
+    async with AsyncExitStack() as stack:
+        opened = []
+        for _ in range(3):
+            opened.append(await open_postgres(postgres_url, START))
+            stack.push_async_callback(opened[-1].close)
+        yield opened
 
 
 def make_counters(tx: Tx) -> None:
@@ -23,20 +38,17 @@ def numbers(tx: Tx) -> list[int]:
     return [row["number"] for row in tx.all("select number from counters order by name")]
 
 
-async def test_nodes_that_lock_rows_in_opposite_order_all_succeed(postgres_url: str) -> None:
-    nodes: list[PostgresDatabase] = [await open_postgres(postgres_url, START) for _ in range(2)]
+async def test_nodes_that_lock_rows_in_opposite_order_all_succeed(nodes: list[PostgresDatabase]) -> None:
     await nodes[0].write(make_counters)
     orders = [("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a"), ("c", "b", "a")]
     await asyncio.gather(
-        *(node.write(count, *orders[(n + at) % 4]) for n in range(100) for at, node in enumerate(nodes))
+        *(node.write(count, *orders[(n + at) % 4]) for n in range(100) for at, node in enumerate(nodes[:2]))
     )
     assert await nodes[1].read(numbers) == [200, 200, 200]
-    for node in nodes:
-        await node.close()
 
 
-async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -> None:
-    node = await open_postgres(postgres_url, START)
+async def test_all_statements_of_a_read_see_the_same_moment(nodes: list[PostgresDatabase]) -> None:
+    node = nodes[0]
     await node.write(make_counters)
     has_begun, may_go_on = threading.Event(), threading.Event()
 
@@ -52,7 +64,6 @@ async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -
     may_go_on.set()
     assert await reading == ([0, 0, 0], [0, 0, 0])
     assert await node.read(numbers) == [1, 0, 0]
-    await node.close()
 
 
 async def until_it_hears(hearing: Database, ringing: Database) -> None:
@@ -64,9 +75,9 @@ async def until_it_hears(hearing: Database, ringing: Database) -> None:
 
 
 async def test_another_node_hears_a_ring_and_the_one_that_rang_does_not_hear_it_twice(
-    postgres_url: str,
+    nodes: list[PostgresDatabase],
 ) -> None:
-    here, there = [await open_postgres(postgres_url, START) for _ in range(2)]
+    here, there, _ = nodes
     await until_it_hears(here, there)
     await until_it_hears(there, here)
     own, other, last = here.listen("mail"), there.listen("mail"), here.listen("last")
@@ -76,8 +87,6 @@ async def test_another_node_hears_a_ring_and_the_one_that_rang_does_not_hear_it_
     there.ring("last")  # notifications come in the order of their commits
     assert await last.wait(60)
     assert not await own.wait(0)
-    for node in (here, there):
-        await node.close()
 
 
 def test_names_fill_notifications_and_none_is_torn() -> None:
@@ -89,9 +98,8 @@ def test_names_fill_notifications_and_none_is_torn() -> None:
 
 
 async def test_a_locked_row_makes_another_node_wait_for_its_change_and_for_its_lock(
-    postgres_url: str,
+    nodes: list[PostgresDatabase],
 ) -> None:
-    nodes: list[PostgresDatabase] = [await open_postgres(postgres_url, START) for _ in range(3)]
     await nodes[0].write(make_counters)
     is_locked, may_go_on = threading.Event(), threading.Event()
 
@@ -120,5 +128,3 @@ async def test_a_locked_row_makes_another_node_wait_for_its_change_and_for_its_l
     await change
     assert await second in (1, 2)
     assert await nodes[0].read(numbers) == [2, 1, 0]
-    for node in nodes:
-        await node.close()
