@@ -199,6 +199,34 @@ async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> Non
         assert any(found.startswith(expected) for found in findings(tried)), (expected, findings(tried))
 
 
+@pytest.mark.sqlite_alone
+async def test_a_change_of_any_field_of_any_line_shows(db: Database) -> None:
+    """Also a line that is added, removed, or cut off at the end where a head was kept elsewhere."""
+    account_id = await new_account(db)
+    for number in range(4):
+        await db.write(decide, account_id, number)
+    lines = await exported(db, DAY)
+    head = lines[-1]
+    assert "head" in head
+    unseen = []
+    for at, line in enumerate(lines):
+        ((kind, fields),) = line.items()
+        for name, value in fields.items():
+            other = value + 1 if isinstance(value, int) else f"{value}x"
+            tried = [*lines[:at], {kind: {**fields, name: other}}, *lines[at + 1 :]]
+            if kind != "key" and not findings(tried):
+                unseen.append(f"{kind} {at}: {name}")
+        if kind == "key":
+            continue
+        is_first = fields.get("sequence") == 1  # old entries are deleted from the front
+        if not is_first and line is not head and not findings([*lines[:at], *lines[at + 1 :], head]):
+            unseen.append(f"{kind} {at} removed")
+        if kind == "entry":
+            added = {"entry": {**fields, "id": "aud_x", "target": "x"}}
+            unseen += [] if findings([*lines[:at], added, *lines[at:]]) else [f"{kind} {at} added"]
+    assert unseen == []
+
+
 async def test_a_refusal_joins_the_chain_with_its_final_count(db: Database) -> None:
     account_id = await new_account(db)
     scope = Scope(account_id)
