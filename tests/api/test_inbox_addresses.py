@@ -12,6 +12,7 @@ from tests.api.test_stream import open_stream
 from tests.conftest import Server
 from tests.raw_mails import raw_mail
 
+DAY, NEXT_DAY = "2026-12-01T00:00:00Z", "2026-12-02T00:00:00Z"
 UNKNOWN = "inb_" + "1" * 32
 
 
@@ -95,5 +96,12 @@ async def test_an_address_outside_the_scope_is_as_unknown_as_an_id(server: Serve
                 assert answer.status_code == unknown.status_code, answer.text
                 assert 400 <= answer.status_code < 500
                 assert "inb_0000" not in answer.text
+            times = {"start": DAY, "end": NEXT_DAY, "from": DAY, "until": NEXT_DAY}
+            asked = {"name": "n", "body": "b", "summary": "s", "durationMinutes": 30, **times}
+            for path in ("/v1/calendars", "/v1/calendar-events", "/v1/find-times", "/v1/templates"):
+                answer = await api.post(path, json={**asked, "inboxId": named, "inboxIds": [named]})
+                if api is server.api:
+                    assert answer.status_code == 400, path
+                    assert answer.json()["field"] == ("inboxIds" if "find" in path else "inboxId"), path
     async with server.client("pr_nothing") as nobody:
         assert (await nobody.get("/v1/inboxes/hello@postroom.localhost")).status_code == 401

@@ -184,7 +184,7 @@ async def test_templates_stay_within_account_pod_and_inbox(server: Server) -> No
             listed = await stranger.get("/v1/templates", params={"inboxId": bob})
             assert listed.json() == {"data": [], "total": 0}
             there = await stranger.post("/v1/templates", json={"inboxId": bob, **SHIPPED, "name": "x"})
-            assert there.status_code == (403 if stranger is strangers[2] else 404)
+            assert there.status_code == (403 if stranger is strangers[2] else 400)
             answer = await send(server, carol, "x", stranger, template=made["id"], fields=VALUES)
             assert answer.status_code == 404
 

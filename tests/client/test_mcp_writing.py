@@ -281,6 +281,8 @@ async def test_the_address_of_one_inbox_reaches_no_other(server: Server) -> None
             assert "not_found" in await agent.fail(tool, **arguments), tool
         sent = await agent.call("send_email", to="carol@example.com", subject="s", body="b")
         assert sent["inbox_id"] == bob
+    async with http_agent(live(server), server.token, path="/mcp/inbox/Bob@postroom.localhost") as agent:
+        assert (await agent.call("auth_me"))["inbox_id"] == bob
 
 
 async def test_an_address_of_a_foreign_or_unknown_inbox_is_not_there(server: Server) -> None:
@@ -288,7 +290,8 @@ async def test_an_address_of_a_foreign_or_unknown_inbox_is_not_there(server: Ser
     token = await server.resources.db.write(add_key, server, bob, ["read"])
     rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with server.client(token) as api:
-        for place in (f"/mcp/inbox/{other}", "/mcp/inbox/inb_" + "0" * 32, "/mcp/inbox/", "/mcp/other"):
+        unknown = ("inb_" + "0" * 32, "other@postroom.localhost", "nobody@postroom.localhost", "")
+        for place in (f"/mcp/inbox/{other}", *(f"/mcp/inbox/{each}" for each in unknown), "/mcp/other"):
             answer = await api.post(place, json=rpc)
             assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), place
         assert (await api.get("/mcp/readonly")).status_code == 405

@@ -8,11 +8,12 @@ from postroom import limits
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.config import Config
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest
 from postroom.fields import Timestamp
-from postroom.mailbox import attachments, file_links, inboxes, messages
+from postroom.mailbox import attachments, file_links, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.file_links import DOWNLOAD, UPLOAD, FileLink, NamedFile
+from postroom.operations.inbox_fields import get_named
 from postroom.storage.database import Tx
 from postroom_mail.mime import filenames
 from postroom_mail.writing.header_words import CONTROL
@@ -65,7 +66,7 @@ class DownloadLink(Struct, rename="camel", frozen=True):
 
 def create_upload(tx: Tx, caller: Caller, body: NewUpload, config: Config, now: int) -> CreatedUpload:
     """Create an upload: a URL that takes one file once, to be attached later"""
-    inbox_id = _require_inbox(tx, caller, body.inbox_id)
+    inbox_id = get_named(tx, caller.scope, body.inbox_id).id
     name = filenames.clean(body.filename)
     if not name:
         raise BadRequest("filename has no visible character. Give the file a name.", field="filename")
@@ -96,12 +97,3 @@ def take_download(tx: Tx, link: FileLink) -> Attachment:
 
 def _show(link: FileLink, url: str) -> DownloadLink:
     return DownloadLink(url, to_iso(link.expires_at), link.filename, link.content_type, link.size_bytes)
-
-
-def _require_inbox(tx: Tx, caller: Caller, inbox_id: str) -> str:
-    try:
-        return inboxes.get(tx, caller.scope, inbox_id).id
-    except NotFound:
-        raise BadRequest(
-            "inboxId is not an inbox of this API key. GET /v1/inboxes lists them.", field="inboxId"
-        ) from None

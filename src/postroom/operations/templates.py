@@ -13,6 +13,7 @@ from postroom.mailbox import inboxes, templates
 from postroom.mailbox.templates import TemplateText
 from postroom.operations import client_ids
 from postroom.operations.client_ids import AlreadyThere, OwnId
+from postroom.operations.inbox_fields import get_named
 from postroom.storage.database import Tx
 from postroom_mail.writing.header_words import CONTROL
 
@@ -126,7 +127,7 @@ class TemplatePage(Struct, rename="camel", frozen=True):
 
 def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
     """Create a template for the emails of an inbox"""
-    inbox = inboxes.get(tx, caller.scope, body.inbox_id)
+    inbox = get_named(tx, caller.scope, body.inbox_id)
     require_new(tx, inbox.id, body.client_id)
     content = TemplateText(body.body, body.subject, body.body_html)
     require_valid(body.name, content)

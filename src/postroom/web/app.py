@@ -223,7 +223,9 @@ class App:
             state.route = f"{PATHS[kind]}{{token}}"
             return await file_links.answer(self._resources, kind, state.request)
         if (narrowing := narrowing_of(path)) is not None:
-            return await self._open_mcp(state, narrowing)
+            narrowed = await inbox_names.in_narrowing(self._resources, narrowing)
+            state.request.scope["path"] = narrowed.path
+            return await self._open_mcp(state, narrowed)
         if oauth.is_own(path):
             state.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX
             return await oauth.answer(self._resources, state.request)

@@ -13,6 +13,7 @@ from postroom.mailbox import inboxes
 from postroom.resources import Resources
 from postroom.web.answers import is_of_agentmail
 from postroom.web.call import Call
+from postroom.web.mcp import Narrowing
 from postroom.web.routing import Found
 
 T = TypeVar("T")
@@ -30,6 +31,14 @@ async def in_path(resources: Resources, found: Found | ApiError) -> Found | ApiE
     route, values = found
     (inbox_id,) = await to_ids(resources, [values["inbox_id"]])
     return route, {**values, "inbox_id": inbox_id}
+
+
+async def in_narrowing(resources: Resources, narrowing: Narrowing) -> Narrowing:
+    """With an id in an address of MCP."""
+    if "@" not in (narrowing.inbox_id or ""):
+        return narrowing
+    (inbox_id,) = await to_ids(resources, [narrowing.inbox_id or ""])
+    return structs.replace(narrowing, inbox_id=inbox_id)
 
 
 async def in_fields(call: Call, given: T) -> T:

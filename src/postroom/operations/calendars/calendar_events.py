@@ -1,5 +1,7 @@
 """Operations on calendar events that need no email: lists, one event, free and busy time, a free slot."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -15,6 +17,8 @@ from postroom.mailbox.calendars import calendar_events, event_search, free_time
 from postroom.mailbox.calendars.calendar_json import ShownCalendarEvent, show_event
 from postroom.mailbox.calendars.spans import MAYBE, EventSpan
 from postroom.mailbox.inbox_calendars import InboxCalendar
+from postroom.mailbox.inboxes import Inbox
+from postroom.operations.inbox_fields import get_named
 from postroom.storage.database import Tx
 from postroom_mail.reading.recurrence import StepBudget
 from postroom_mail.search.tokens import split_sought
@@ -213,7 +217,7 @@ def find_times(tx: Tx, caller: Caller, body: FindTimes, now: int) -> Slots:
     """Find times at which all of these inboxes are free, within their working hours"""
     since, until = read_range(body.since, body.until, limits.FREE_BUSY_DAYS, now)
     since, steps = max(since, now), StepBudget()
-    inbox_ids = named(tx, caller.scope, body.inbox_ids)
+    inbox_ids = named(tx, caller.scope, body.inbox_ids, partial(get_named, field="inboxIds"))
     working = [
         free_time.working_times(inbox_calendars.default_of(tx, each), since, until) for each in inbox_ids
     ]
@@ -227,8 +231,10 @@ def find_times(tx: Tx, caller: Caller, body: FindTimes, now: int) -> Slots:
     return Slots([Slot(to_iso(start), to_iso(end)) for start, end in found])
 
 
-def named(tx: Tx, scope: Scope, given: list[str]) -> list[str]:
+def named(
+    tx: Tx, scope: Scope, given: list[str], get: Callable[[Tx, Scope, str], Inbox] = inboxes.get
+) -> list[str]:
     wanted = list(dict.fromkeys(each.strip() for each in given if each.strip()))
     if not 0 < len(wanted) <= limits.FREE_BUSY_INBOXES:
         raise BadRequest(f"inboxIds must name 1 to {limits.FREE_BUSY_INBOXES} inboxes.", field="inboxIds")
-    return [inboxes.get(tx, scope, each).id for each in wanted]
+    return [get(tx, scope, each).id for each in wanted]

@@ -20,6 +20,7 @@ from postroom.fields import InboxFilter, Limit, Offset, PodFilter
 from postroom.mailbox import inbox_calendars, inboxes
 from postroom.mailbox.calendars.calendar_json import ShownCalendar, show_calendar
 from postroom.mailbox.inbox_calendars import WEEKDAYS, InboxCalendar, WorkingHours
+from postroom.operations.inbox_fields import get_named
 from postroom.storage.database import Tx
 
 TIMES_OF_A_DAY = 10
@@ -99,7 +100,7 @@ class CalendarFeed(Struct, frozen=True):
 
 def create_calendar(tx: Tx, caller: Caller, body: NewCalendar, now: int) -> ShownCalendar:
     """Create another calendar of an inbox"""
-    inbox = inboxes.get(tx, caller.scope, body.inbox_id)
+    inbox = get_named(tx, caller.scope, body.inbox_id)
     made = replace(inbox_calendars.new(inbox.scope, ids.new(ids.CALENDAR, now), now), name=body.name)
     made = changed(
         made, CalendarChange(body.name, body.time_zone or UNSET, _given(body), body.reminder_minutes)

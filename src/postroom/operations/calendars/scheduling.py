@@ -24,6 +24,7 @@ from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inbox_calendars import InboxCalendar
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.calendars.event_fields import recipients_of
+from postroom.operations.inbox_fields import get_named
 from postroom.outward import own_events
 from postroom.outward.event_changes import EventChange
 from postroom.outward.invitations import sender_for
@@ -86,7 +87,7 @@ def find_calendar(tx: Tx, scope: Scope, calendar_id: str | None, inbox_id: str |
     wanted = inbox_id or scope.inbox_id
     if wanted is None:
         raise BadRequest("Give calendarId or inboxId.", field="calendarId")
-    inbox = inboxes.get(tx, scope, wanted)
+    inbox = get_named(tx, scope, wanted)
     return EventTarget(inbox_calendars.default_of(tx, inbox.id), inbox)
 
 
