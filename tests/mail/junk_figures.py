@@ -1,8 +1,9 @@
 """How well the junk filter judges public collections: `python -m tests.mail.junk_figures WANTED JUNK […]`.
 
-Each argument is a folder of emails, one a file, as for `tools/junk_start.py`. Judged are only files of the
-half that the start model has not learned; then a start learns that half, and the other is judged. No test
-needs a collection, and none is part of the project.
+Each argument is a folder of emails, one a file, as for `tools/junk_start.py`. Each half of the files is
+judged by a start that has learned the other: the one of the package, and one that is made for this. Each
+half of the judged ones teaches once, and the other is judged. So each email is judged once in each line, by
+what has not learned it. No test needs a collection, and none is part of the project.
 """
 
 import html
@@ -23,6 +24,7 @@ from postroom_mail.mime.parse import parse_mail
 from tools.junk_start import LabelledEmail, learn_start, read_folders, to_labelled, wholes
 
 Judge = Callable[[Features], float]
+Scores = list[tuple[float, bool]]  # of each email, and whether it is junk
 
 THRESHOLD = model.log_odds(0.9)
 TYPICAL_BYTES = 5_000
@@ -36,28 +38,36 @@ def report(folders: Sequence[str]) -> Iterator[str]:
     read = list(read_folders(folders))
     learned = [each for each, is_learned in read if is_learned]
     judged = [each for each, is_learned in read if not is_learned]
-    yield from of_half("", model.load_start(), learned, judged)
-    yield from of_half("halves swapped, ", learn_start(judged), judged, learned)
+    found: dict[str, Scores] = {}
+    for start, known, new in (
+        (model.load_start(), learned, judged),
+        (learn_start(judged), judged, learned),
+    ):
+        for name, scores in of_half(start, known, new):
+            found.setdefault(name, []).extend(scores)
+    for name, scores in found.items():
+        yield from figures(name, scores)
     yield cost(folders)
 
 
 def of_half(
-    name: str, start: StartModel, learned: Sequence[LabelledEmail], judged: Sequence[LabelledEmail]
-) -> Iterator[str]:
-    junk = sum(each.is_junk for each in judged)
-    yield f"{name}judged: {len(judged) - junk} wanted, {junk} junk"
-    yield from figures(f"{name}before any teaching", judged, Model(start).judge)
-    taught, others = judged[::2], judged[1::2]
-    yield from figures(
-        f"{name}taught with half of these, judged on the other half", others, after(start, wholes(taught))
-    )
-    for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
-        wrong = [Example(each.features, is_junk) for each in wholes(taught) if each.is_junk is not is_junk][
-            :WRONG_LESSONS
-        ]
-        yield from figures(f"{name}after one person called {len(wrong)} {said}", others, after(start, wrong))
+    start: StartModel, learned: Sequence[LabelledEmail], judged: Sequence[LabelledEmail]
+) -> Iterator[tuple[str, Scores]]:
+    yield "before any teaching", scores_of(judged, Model(start).judge)
+    for taught, others in ((judged[::2], judged[1::2]), (judged[1::2], judged[::2])):
+        yield "taught with half, judged on the other half", scores_of(others, after(start, wholes(taught)))
+        for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
+            wrong = [
+                Example(each.features, is_junk) for each in wholes(taught) if each.is_junk is not is_junk
+            ]
+            judge = after(start, wrong[:WRONG_LESSONS])
+            yield f"after one person called up to {WRONG_LESSONS} {said}", scores_of(others, judge)
     for kind, emails in stuffed(learned, judged).items():
-        yield from figures(f"{name}junk with {GOOD_WORDS} good words {kind}", emails, Model(start).judge)
+        yield f"junk with {GOOD_WORDS} good words {kind}", scores_of(emails, Model(start).judge)
+
+
+def scores_of(emails: Sequence[LabelledEmail], judge: Judge) -> Scores:
+    return [(judge(each.features), each.is_junk) for each in emails]
 
 
 def after(start: StartModel, examples: Sequence[Example]) -> Judge:
@@ -81,12 +91,13 @@ def stuffed(
     invent = random.Random(5)
     good = " ".join(text for each in learned if not each.is_junk and (text := text_of(each.raw))).split()
     wanted = [each for each in judged if not each.is_junk]
-    found: dict[str, list[LabelledEmail]] = {"at the end": [], "hidden in HTML": [], "as plain text": []}
+    found: dict[str, list[LabelledEmail]] = {}
     for each in judged:
         if each.is_junk:
-            at = invent.randrange(len(good) - GOOD_WORDS)
-            for kind, raw in stuff(each.raw, " ".join(good[at : at + GOOD_WORDS])).items():
-                found[kind].append(to_labelled(raw, is_junk=True))
+            at = invent.randrange(len(good) - 2 * GOOD_WORDS)
+            before, after_it = (" ".join(good[at + n : at + n + GOOD_WORDS]) for n in (GOOD_WORDS, 0))
+            for kind, raw in stuff(each.raw, after_it, before).items():
+                found.setdefault(kind, []).append(to_labelled(raw, is_junk=True))
     return {kind: wanted + emails for kind, emails in found.items()}
 
 
@@ -95,8 +106,8 @@ def text_of(raw: bytes) -> str:
     return mail.body_text or read_page(mail.body_html).text
 
 
-def stuff(raw: bytes, good: str) -> dict[str, bytes]:
-    """Return a junk email in three forms, each with good words."""
+def stuff(raw: bytes, good: str, before: str) -> dict[str, bytes]:
+    """Return a junk email in several forms, each with good words."""
     mail, text = parse_mail(raw), text_of(raw)
     head = _OF_BODY.sub(b"", raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n")
     page, words = mail.body_html or f"<p>{html.escape(mail.body_text)}</p>", html.escape(good)
@@ -104,16 +115,18 @@ def stuff(raw: bytes, good: str) -> dict[str, bytes]:
     both = f"--qq\n{plain}{good}\n--qq\n{rich}{page}\n--qq--\n"
     bodies = {
         "at the end": f"{plain}{text}\n\n{good}",
+        "before and behind": f"{plain}{before}\n\n{text}\n\n{good}",
         "hidden in HTML": f'{rich}<div style="display:none">{words}</div>{page}',
         "as plain text": f"Content-Type: multipart/alternative; boundary=qq\n\n{both}",
+        "beside a picture alone": f'{rich}<a href="http://x.example/"><img src="http://x.example/a.png"></a>{words}',
     }
     return {
         kind: head + b"MIME-Version: 1.0\n" + body.encode("utf-8", "replace") for kind, body in bodies.items()
     }
 
 
-def figures(name: str, judged: Sequence[LabelledEmail], judge: Judge) -> Iterator[str]:
-    scored = sorted(((judge(each.features), each.is_junk) for each in judged), reverse=True)
+def figures(name: str, scores: Scores) -> Iterator[str]:
+    scored = sorted(scores, reverse=True)
     junk = sum(is_junk for _, is_junk in scored)
     wanted = len(scored) - junk
     found = sum(is_junk for value, is_junk in scored if value >= THRESHOLD)

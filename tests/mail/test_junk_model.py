@@ -30,9 +30,27 @@ def test_good_words_added_to_junk_do_not_hide_it() -> None:
     good = " ".join(" ".join(wanted).split()[:GOOD_WORDS])
     clear = start.judge(to_labelled(offer(), is_junk=True).features)
     assert clear >= JUNK
-    for kind, raw in stuff(offer(), good).items():
-        assert start.judge(to_labelled(raw, is_junk=True).features) >= clear - 0.7, kind
+    forms = stuff(offer(), good, good)
+    for kind in ("at the end", "hidden in HTML", "as plain text"):
+        assert start.judge(to_labelled(forms[kind], is_junk=True).features) >= clear - 0.7, kind
     assert start.judge(to_labelled(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
+
+
+def test_disguised_letters_are_read_as_what_they_look_like() -> None:
+    """Without width between them, in full width, and of another script."""
+    start = Model(model.load_start())
+    head, _, text = offer().decode().partition("\r\n\r\n")
+    head += "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+    clear = judged(start, head + text)
+    wide = "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each for each in text)
+    nothing = "\u200b" * 5_000
+    for disguised in (f"{nothing}{text}{nothing}", "\u200b".join(text), text.replace("e", "e\u00ad"), wide):
+        assert judged(start, head + disguised) >= clear - 0.5
+    assert judged(start, head + text.translate(str.maketrans("aeo", "аео"))) >= clear - 0.8  # noqa: RUF001
+
+
+def judged(start: Model, written: str) -> float:
+    return start.judge(to_labelled(written.encode(), is_junk=True).features)
 
 
 def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone() -> None:

@@ -15,11 +15,13 @@ from zlib import crc32
 from msgspec import Struct
 
 from postroom_mail.html.page import HtmlPage
+from postroom_mail.languages.folding import NO_WIDTH, folded
 from postroom_mail.mime.parse import ParsedMail
 
 SIZE = 1 << 18
 MAX_TEXT_CHARS = 3_000
 MAX_TAIL_CHARS = 900  # of these, from the end of a longer text
+MAX_SEEN_CHARS = 10_000  # at either end, to find so many that are visible
 MAX_HTML_CHARS = 20_000
 MAX_WORDS, MAX_WORDS_OF_TWO = 240, 160  # of each text
 MAX_COMMON = 400
@@ -117,13 +119,17 @@ def _numbers(hashes: list[int]) -> list[int]:
 def _words_of(text: str, most: int) -> list[bytes]:
     """Return the words at the beginning, and at the end of a long text."""
     if len(text) > MAX_TEXT_CHARS:
-        text = f"{text[: MAX_TEXT_CHARS - MAX_TAIL_CHARS]} {text[-MAX_TAIL_CHARS:]}"
+        start, end = text, text
+        if not text.isascii():  # what nobody sees must not fill the part that is read
+            start, end = (NO_WIDTH.sub("", each) for each in (text[:MAX_SEEN_CHARS], text[-MAX_SEEN_CHARS:]))
+        text = f"{start[: MAX_TEXT_CHARS - MAX_TAIL_CHARS]} {end[-MAX_TAIL_CHARS:]}"
     words = _words(text)
     return words if len(words) <= most else words[: most - PIECE_WORDS] + words[-PIECE_WORDS:]
 
 
 def _words(text: str) -> list[bytes]:
-    lower = text if text.isascii() else text.lower()
+    """Return words in small letters; of disguised ones what they look like."""
+    lower = text if text.isascii() else folded(NO_WIDTH.sub("", text))
     words = lower.encode("utf-8", "replace").translate(_SPACED).split()
     if words and max(map(len, words)) > LONG_WORD_BYTES:
         words = [piece for word in words for piece in _cut(word)]
