@@ -95,7 +95,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
         pause=await context.read(pauses.find, inbox_id),
         secret=secret,
         **CHOICES,
-        doors=client_configuration.endpoints(context.call.resources.config),
+        endpoints=client_configuration.endpoints(context.call.resources.config),
         code=await pools.COMPOSING.run(draw_code, inbox["address"], context.call.resources.config),
     )
 
