@@ -51,6 +51,11 @@ class Agent:
             assert (await keyless.put(made.json()["url"], content=content)).status_code == 200
         return await self.send(attachments=[{"uploadId": made.json()["id"]}])
 
+    async def by_link(self, name: str) -> httpx2.Response:
+        made = await self.post(f"/v1/attachments/{self.told['id']}/{name}/link")
+        assert made.status_code == 201, made.text
+        return await self.send(body=f"See {made.json()['url']} soon")
+
     async def by_draft(self) -> httpx2.Response:
         fields = {"to": EVE, "subject": "Hi", "body": "Hello"}
         made = (await self.post(f"/v1/inboxes/{self.inbox}/drafts", **fields)).json()
@@ -132,6 +137,8 @@ WAYS: dict[str, Way] = {
     "file of the customer": lambda a: a.send(
         attachments=[{"attachmentOf": {"messageId": a.told["id"], "filename": "plan.txt"}}]
     ),
+    "link to a file of the customer": lambda a: a.by_link("plan.txt"),
+    "signed link to it": lambda a: a.send(body=f"See {a.told['attachments'][0]['url']}"),
     "file as text": lambda a: a.send(attachments=[{"filename": "a.txt", "text": KEY}]),
     "uploaded file": lambda a: a.by_upload(KEY.encode(), "a.bin"),
     "zip": lambda a: a.send(**attached(zipped("a.txt", KEY.encode()))),

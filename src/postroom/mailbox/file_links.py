@@ -100,6 +100,14 @@ def find_by_path(tx: Tx, kind: str, path: str, now: int) -> FileLink:
     return _to_link(row)
 
 
+def find_message_id(tx: Tx, token: str) -> str | None:
+    """Return the message whose file a download with this token gives."""
+    row = tx.one(
+        "select message_id from file_links where token_hash = :token_hash", token_hash=hash_token(token)
+    )
+    return None if row is None else row["message_id"]
+
+
 def use_up(tx: Tx, link: FileLink) -> None:
     """A download; of two at once, one gets NotFound."""
     if not tx.run("delete from file_links where id = :id", id=link.id):

@@ -21,6 +21,7 @@ from postroom.mailbox.messages import OUTBOUND
 from postroom.mailbox.origins import HeldValues, ValueOrigin, ValueSource
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.origin_people import people_of, readers_of
+from postroom.outward.holding.own_links import emails_behind
 from postroom.outward.send_stages import Ready
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
@@ -79,11 +80,11 @@ def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSourc
         for key, value in ready.submission.values.items()
         if (source := first.get((ready.inbox_id, key))) is not None and source.direction != OUTBOUND
     ]
-    passed = _passed_on(tx, ready)
-    if not foreign and passed is None:
+    passed = [*_passed_on(tx, ready), *emails_behind(tx, ready.submission.values.values())]
+    if not foreign and not passed:
         return []
     judge = _Judge(tx, ready)
-    whole = [] if passed is None or judge.is_known(passed) else [_as_origin(passed)]
+    whole = [_as_origin(each) for each in passed if not judge.is_known(each)]
     found = [(value, source) for value, source in foreign[:MOST_JUDGED] if judge.is_elsewhere(value, source)]
     found += foreign[MOST_JUDGED:]
     links = {value.key.partition(":")[2].partition("/")[0] for value, _ in found if value.kind == LINK}
@@ -98,18 +99,20 @@ def find_elsewhere(tx: Tx, ready: Ready, first: dict[tuple[str, str], ValueSourc
     return [*whole, *values_found][:MOST_SHOWN]
 
 
-def _passed_on(tx: Tx, ready: Ready) -> Document | None:
+def _passed_on(tx: Tx, ready: Ready) -> list[Document]:
     """Return the email that it forwards or quotes, but for one that all recipients wrote or got."""
     order, around = ready.submission.order, ready.submission.around
     if order.keeps_unread:  # a rule passes it on: who wrote the rule has decided
-        return None
+        return []
     if order.redirect_of is not None:
         message = messages.find(tx, order.redirect_of)
-        return None if message is None else documents.decode(message.document)
+        return [] if message is None else [documents.decode(message.document)]
     passed = around.forwarded or (around.previous if order.include_quote else None)
-    if passed is None or passed.direction == OUTBOUND or around.quotes_imported:
-        return passed
-    return None if readers_of(passed).issuperset(ready.addresses) else passed
+    if passed is None:
+        return []
+    if passed.direction == OUTBOUND or around.quotes_imported:
+        return [passed]
+    return [] if readers_of(passed).issuperset(ready.addresses) else [passed]
 
 
 def _as_origin(document: Document) -> ValueOrigin:
