@@ -215,11 +215,15 @@ def cost(folders: Sequence[str]) -> Iterator[str]:
     """CPU time to find the values of an email of typical size."""
     read = [each.mail.body_text for folder in folders for each in read_folder(named(folder)[0])]
     texts = [text for text in read if TYPICAL_BYTES * 0.8 < len(text) < TYPICAL_BYTES * 1.2][:200]
-    if texts:
+    for name, read_values in (("received", values.held_by), ("sent", carried)) if texts else ():
         started = time.process_time()
-        found = sum(len(values.held_by(text)) for text in texts)
+        found = sum(len(read_values(text)) for text in texts)
         each = (time.process_time() - started) / len(texts)
-        yield f"{len(texts)} texts of about 5 kB: {each * 1000:.3f} ms, {found / len(texts):.1f} values each"
+        yield f"{name}: {len(texts)} texts of 5 kB: {each * 1000:.3f} ms, {found / len(texts):.1f} values"
+
+
+def carried(text: str) -> values.Found:
+    return values.carried_by([text])
 
 
 async def report(folders: Sequence[str]) -> None:
