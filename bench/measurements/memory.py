@@ -7,7 +7,13 @@ import time
 
 from bench.consumption import family, of_family
 from bench.http_load import Load, get_request, run_load
-from bench.processes import resident_bytes, running_postroom, scratch_folder, wait_until_ready
+from bench.processes import (
+    proportional_bytes,
+    resident_bytes,
+    running_postroom,
+    scratch_folder,
+    wait_until_ready,
+)
 from bench.results import Result, at_most
 from bench.seeding import seed
 
@@ -29,9 +35,12 @@ def measure(requests: int = 2_000, idle_seconds: float = 60.0) -> list[Result]:
             before, began = of_family(server.pid), time.perf_counter()
             time.sleep(idle_seconds)
             idle, seconds = of_family(server.pid) - before, time.perf_counter() - began
-            megabytes = sum(map(resident_bytes, family(server.pid))) / 1_000_000
+            pids = list(family(server.pid))
+            megabytes = sum(map(resident_bytes, pids)) / 1_000_000
+            once = sum(map(proportional_bytes, pids)) / 1_000_000
     return [
         Result("idle memory of all processes", megabytes, "MB", at_most(MOST_MEGABYTES)),
+        Result("idle memory, shared pages once", once, "MB"),
         Result("idle processor", idle.cpu_seconds / seconds * 100, "% of a core", at_most(MOST_PERCENT)),
         Result("idle, written", idle.written_bytes / 1000, "kB", at_most(MOST_WRITTEN)),
     ]
