@@ -304,6 +304,10 @@ async def test_what_follows_is_told_with_its_end_in_one_transaction_and_the_remo
     await server.api.delete(f"/v1/policy/rules/{rules[0]['id']}")
     changed = await server.api.patch(path, json=only_olga, headers={"Idempotency-Key": "c"})
     assert changed.status_code == 200, changed.text
+    repeated = await server.api.patch(path, json=only_olga, headers={"Idempotency-Key": "c"})
+    assert repeated.json()["id"] == changed.json()["id"]
+    told = [each.headers.get("Idempotent-Replayed") for each in (changed, repeated)]
+    assert told == [None, "true"]
     assert await sent() == [
         ("CANCEL", "pia@example.com"),
         ("REQUEST", "olga@example.com"),

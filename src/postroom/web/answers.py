@@ -12,7 +12,7 @@ from postroom.errors import ApiError
 from postroom.mailbox.inboxes import Outdated
 from postroom.web.agentmail import errors as agentmail_errors
 from postroom.web.agentmail.names import PREFIX
-from postroom.web.call import Call
+from postroom.web.call import REPLAYED, Call
 from postroom.web.requests.page_cache import PageCache
 from postroom.web.routing import Route
 
@@ -24,6 +24,12 @@ def is_of_agentmail(request: Request) -> bool:
 def to_error_response(request: Request, error: ApiError, challenge: str = "Bearer") -> Response:
     respond = agentmail_errors.error_response if is_of_agentmail(request) else error_response
     return respond(error, challenge)
+
+
+def with_replay(request: Request, response: Response) -> Response:
+    if REPLAYED in request.scope:
+        response.headers["Idempotent-Replayed"] = "true"
+    return response
 
 
 def to_response(route: Route, answer: Any) -> Response:

@@ -41,6 +41,7 @@ from postroom.web.answers import (
     to_error_response,
     to_kept_response,
     to_response,
+    with_replay,
 )
 from postroom.web.api import file_links
 from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
@@ -344,7 +345,7 @@ class App:
         if route.is_kept:
             make = partial(self._handle, route, call, values)
             return await to_kept_response(self._pages, route, call, make)
-        return to_response(route, await self._handle(route, call, values))
+        return with_replay(call.request, to_response(route, await self._handle(route, call, values)))
 
     async def _retry_uncached(
         self, state: RequestState, found: Found, known: Call, error: ApiError | Outdated

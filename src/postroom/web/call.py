@@ -31,6 +31,9 @@ from postroom.web.scope_filters import required
 __all__ = ["Call", "RequestOrigin", "Tx", "calls_from", "client_address", "require_owned"]
 
 
+REPLAYED = "postroom.replayed"  # in the scope of a request that was carried out before
+
+
 class RequestOrigin(Struct, frozen=True):
     """Where a request came from. Known before its transaction, which runs in another thread."""
 
@@ -89,6 +92,10 @@ class Call(Struct, frozen=True):
             asked_at=origin.asked_at,
             trace_id=(traces.read(origin.traceparent) or ("", ""))[0],
         )
+
+    def note_replay(self) -> None:
+        """The answer says that the request was carried out before."""
+        self.request.scope[REPLAYED] = True
 
     def now(self) -> int:
         return self.resources.now()

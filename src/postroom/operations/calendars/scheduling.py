@@ -4,7 +4,7 @@ REST, pages and CalDAV come here, so that no door has its own rules.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -48,11 +48,12 @@ NOBODY: frozenset[str] = frozenset()
 
 
 class Asker(Struct, frozen=True):
-    """Who asks for a change; `traceparent` is of the request."""
+    """Who asks for a change. `traceparent` is of the request; `note_replay` is called if it is repeated."""
 
     resources: Resources
     caller: Caller
     traceparent: str = ""
+    note_replay: Callable[[], None] = lambda: None
 
 
 class EventTarget(Struct, frozen=True):
@@ -143,6 +144,8 @@ async def carry_out(
     hold = None
     if orders:
         answers = await accept(asker, orders)
+        if answers[0].is_replay:
+            asker.note_replay()
         hold = held_of(answers[-1 if changes[-1].mail is not None else 0])
     else:
         given = (caller.scope, caller.actor, changes, resources.now())
