@@ -45,6 +45,7 @@ _SPACED_SIGN = re.compile(r" {1,2}([.@/]|: ?//) {1,2}")
 _SIGN_HEADS = tuple(f"{sign}{word}" for sign in "-_<~/|" for word in ("at", "dot"))
 _NUMBER_HEADS = frozenset("0123456789abcdefABCDEFuU\"'([")
 _NUMBER_WORD = re.compile(r"[\"'(\[]?(?:0[xX]|[uU]\+)?[0-9a-fA-F][0-9a-fA-FxX,;:]+[\])'\"]?")
+_NUMBER_SIGN = re.compile(r"[,;:]")
 _DIGIT = re.compile(r"[0-9]")
 _SIGN = re.compile(r"[./@]\w|\w/")
 _SOFT_BREAK = "=\n"
@@ -61,31 +62,35 @@ def spelled(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
     )
 
 
-def _of_numbers(text: str, words: Sequence[str]) -> Iterator[str]:
-    """Most texts have no three words of digits and the signs around them, or a long one."""
-    if not _DIGIT.search(text) or not _has_numbers(words):
-        return
-    small = text.lower()
-    if ("0x" in small or "u+" in small) and (plain := _HEAD.sub(" ", text)) != text:
-        yield from _from_hex(plain)
-    yield from _from_hex(text)
-    for run in _NUMBERS.finditer(text):
-        numbers = [int(each) for each in re.findall(r"\d+", run[0])]
-        if len(numbers) >= _FEW or all(ord("0") <= each <= ord("9") for each in numbers):
-            yield from read_bytes(bytes(each for each in numbers if each < 256))
-    for run in _BITS.finditer(text):
-        digits = "".join(filter(str.isdigit, run[0]))
-        yield from read_bytes(int(digits, 2).to_bytes(len(digits) // 8, "big"))
+def _of_numbers(said: str, words: Sequence[str]) -> Iterator[str]:
+    """Most texts have no words of digits that stand together, or a long one with signs between them."""
+    for text in map(" ".join, _runs_of_numbers(words) if _DIGIT.search(said) else ()):
+        if (plain := _HEAD.sub(" ", text)) != text:
+            yield from _from_hex(plain)
+        yield from _from_hex(text)
+        for run in _NUMBERS.finditer(text):
+            numbers = [int(each) for each in re.findall(r"\d+", run[0])]
+            if len(numbers) >= _FEW or all(ord("0") <= each <= ord("9") for each in numbers):
+                yield from read_bytes(bytes(each for each in numbers if each < 256))
+        for run in _BITS.finditer(text):
+            digits = "".join(filter(str.isdigit, run[0]))
+            yield from read_bytes(int(digits, 2).to_bytes(len(digits) // 8, "big"))
 
 
-def _has_numbers(words: Sequence[str]) -> bool:
+def _runs_of_numbers(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield words that stand together and may be numbers of letters, with the word on each side."""
+    heads = (at for at, word in enumerate(words) if word[0] in _NUMBER_HEADS)
+    places = [at for at in heads if _NUMBER_WORD.fullmatch(words[at])]
+    start = end = -1
     count = 0
-    for word in words:
-        if word[0] in _NUMBER_HEADS and _NUMBER_WORD.fullmatch(word):
-            count += 1 + len(word) // SHORTEST_HEX
-            if count > 2:
-                return True
-    return False
+    for at in (*places, len(words) + 1):
+        if at != end:
+            if count > 1:
+                yield words[max(0, start - 1) : end + 1]
+            start, count = at, 0
+        end = at + 1
+        if at < len(words):
+            count += 1 + len(_NUMBER_SIGN.findall(words[at])) + len(words[at]) // SHORTEST_HEX
 
 
 def _of_signs(text: str) -> Iterator[str]:

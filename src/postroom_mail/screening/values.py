@@ -5,7 +5,8 @@ Each is a kind and a form in which two spellings of it are equal.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, filterfalse, islice
 from zlib import crc32
@@ -242,8 +243,12 @@ def address(written: str) -> Value:
     return _value(ADDRESS, _folded(mailbox_of(written)), written)
 
 
-def inside(written: str) -> Found:
-    """Return what somebody may write into an address: into the local part, and labels of its domain."""
+@lru_cache(maxsize=1_000)
+def inside(written: str) -> Mapping[str, Value]:
+    """Return what somebody may write into an address: into the local part, and labels of its domain.
+
+    It costs as much as a line of text, and an inbox writes to the same few addresses again and again.
+    """
     local, _, domain = written.rpartition("@")
     found = carried_by((apart((local, domain.replace(".", " "))),))
     return {key: replace(value, within=normalize(written)) for key, value in found.items()}

@@ -42,7 +42,7 @@ def carried(order: Order, composed: ComposedMail, around: Context) -> Found:
     short += [part for name in ids_named(composed, around) for part in parts_of(name)]
     found = values.carried_by(filter(None, (*texts, values.apart(short))))
     for each in people:
-        found = values.inside(each.address) | found
+        found = {**values.inside(each.address), **found}
     found |= values.carried_by(file_texts(order)) if order.files else {}
     for file in order.files:
         held = values.file(file.content, file.filename)
