@@ -51,7 +51,7 @@ include-name = [
   "DELETE /v1/calendar-events/{calendar_event_id}", "POST /v1/calendar-events/{calendar_event_id}/respond",
   "GET /v1/free-busy", "POST /v1/find-times", "GET /v1/briefing", "POST /v1/rules/import",
   "POST /v1/inboxes/{inbox_id}/aliases", "POST /v1/junk/examples",
-  "POST /v1/rules", "PATCH /v1/rules/{rule_id}", "POST /v1/rules/test",
+  "POST /v1/rules", "PATCH /v1/rules/{rule_id}", "POST /v1/rules/test", "POST /v1/templates",
 ]
 checks.positive_data_acceptance.enabled = false
 
