@@ -243,12 +243,9 @@ def address(written: str) -> Value:
     return _value(ADDRESS, _folded(mailbox_of(written)), written)
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=1_000)  # an inbox writes to the same few addresses
 def inside(written: str) -> Mapping[str, Value]:
-    """Return what somebody may write into an address: into the local part, and labels of its domain.
-
-    It costs as much as a line of text, and an inbox writes to the same few addresses again and again.
-    """
+    """Return what somebody may write into an address: into the local part, and labels of its domain."""
     local, _, domain = written.rpartition("@")
     found = carried_by((apart((local, domain.replace(".", " "))),))
     return {key: replace(value, within=normalize(written)) for key, value in found.items()}
