@@ -18,7 +18,14 @@ from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, JournalProgress, decode, encode
 from postroom.inward.journal.mail_journal import DepositFull, MailJournal
-from postroom.inward.journal.reading_budget import MOST_OF_A_PEER, MOST_SECONDS, ReadingBudget, estimate_of
+from postroom.inward.journal.reading_budget import (
+    ALONE_AFTER_SECONDS,
+    MOST_OF_A_PEER,
+    MOST_OF_ONE_ALONE,
+    MOST_SECONDS,
+    ReadingBudget,
+    estimate_of,
+)
 from postroom.inward.journal.running import running_journal
 from postroom.inward.journal.turns import Backlogged, FairReader, ReadingTurns
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, ReadMail
@@ -313,6 +320,26 @@ async def test_in_a_burst_no_mail_is_read_before_it_is_over(
     task.cancel()
 
 
+async def test_behind_a_burst_no_mail_is_read_while_clients_keep_the_loop_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "CLIENTS_SHARE", 1e9)
+    monkeypatch.setattr(journaling, "IDLE_TURN_SECONDS", 0.0)  # no turn of the loop is that quick
+    put(tmp_path, [arrival("inb_1", str(number)) for number in range(3)])
+    handed: list[Journaled] = []
+    task = asyncio.create_task(MailJournal(tmp_path, SegmentPosition(), READER, handed.append).follow())
+    async with asyncio.timeout(120):
+        while not handed:
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(handed) == 1
+        monkeypatch.setattr(journaling, "IDLE_TURN_SECONDS", 1e9)
+        while len(handed) < 3:
+            await asyncio.sleep(0)
+    task.cancel()
+
+
 async def test_behind_a_burst_mails_are_handed_over_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,6 +502,7 @@ async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
     gate, handed = Gate(), list[Journaled]()
     journal = MailJournal(tmp_path / "j", SegmentPosition(), gate, handed.append)
     following = asyncio.create_task(journal.follow())
+    journal.turns.give_back(await journal.turns.take(costly("inb_3", "192.0.2.3")))  # so that it is not alone
     flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(30)]
     fits = int(MOST_OF_A_PEER / estimate_of(costly("inb_1", "192.0.2.1").raw))
     async with asyncio.timeout(120):
@@ -514,7 +542,7 @@ async def test_cheap_email_of_a_peer_does_not_overtake_its_costly_email_for_ever
 
 async def test_an_inbox_that_is_full_holds_up_no_email_of_the_same_peer_to_others() -> None:
     """A provider's address brings email to many inboxes; a flood from elsewhere is at one of them."""
-    budget = ReadingBudget()
+    budget = shared_budget()
     turns = ReadingTurns(budget)
     taken = []
     for number in (1, 2):  # two peers use up the share of the inbox
@@ -583,7 +611,7 @@ async def test_what_is_learned_of_a_peer_counts_for_its_emails_that_wait() -> No
 async def test_large_email_and_email_without_a_journal_is_read_by_turns() -> None:
     """Threads that read it take the next job, whoever sent it: one peer has few jobs there."""
     gate = Gate()
-    reader = FairReader(gate)
+    reader = FairReader(gate, ReadingTurns(shared_budget()))
     large = Arrival(costly("inb_1", "192.0.2.1").origin, b"Subject: large\r\n\r\n" + b"<p>" * 1_000_000)
     flood = [asyncio.create_task(reader.read(large)) for _ in range(50)]
     await asyncio.sleep(0)
@@ -596,8 +624,46 @@ async def test_large_email_and_email_without_a_journal_is_read_by_turns() -> Non
         task.cancel()
 
 
-def test_a_budget_of_reading_time_is_fair_by_peer_and_by_inbox() -> None:
+def test_a_peer_that_is_alone_has_more_until_another_one_comes() -> None:
+    now = 0.0
+    budget = ReadingBudget(lambda: now)
+    share = budget.share_of(costly("inb_1", "192.0.2.1"))
+    while budget.has_room(share):
+        budget.take(share)
+    assert MOST_OF_A_PEER + share.seconds < budget._all <= MOST_OF_ONE_ALONE
+    other = budget.share_of(costly("inb_2", "192.0.2.2"))
+    assert budget.has_room(other)  # at once
+    budget.take(other)
+    while budget._all > MOST_OF_A_PEER:
+        budget.give_back(share)
+        assert budget.has_room(share) == (budget._all + share.seconds <= MOST_OF_A_PEER + other.seconds)
+    now += ALONE_AFTER_SECONDS
+    share = budget.share_of(costly("inb_1", "192.0.2.1"))
+    while budget.has_room(share):
+        budget.take(share)
+    assert budget._all > 2 * MOST_OF_A_PEER
+
+
+def test_an_email_whose_letters_may_be_anything_is_expected_to_take_longer() -> None:
+    words = b"Subject: words\r\nContent-Type: text/html; charset=%s\r\n\r\n" + b"words " * 1_000
+    plain = [estimate_of(words % charset) for charset in (b"utf-8", b'"US-ASCII"', b"iso-8859-15")]
+    opaque = [
+        estimate_of(words % charset) for charset in (b"cp037", b"utf-7", b"utf-8-sig", b"x; charset*=''cp037")
+    ]
+    opaque.append(estimate_of(words + b"Content-Transfer-Encoding: Base64"))
+    assert max(plain) * 5 < min(opaque)
+
+
+def shared_budget() -> ReadingBudget:
+    """Of a server that more than one peer sends email to."""
     budget = ReadingBudget()
+    for peer_ip in ("198.51.100.1", "203.0.113.1"):
+        budget.share_of(costly("inb_9", peer_ip))
+    return budget
+
+
+def test_a_budget_of_reading_time_is_fair_by_peer_and_by_inbox() -> None:
+    budget = shared_budget()
 
     def take_all(inbox_id: str, peer_ip: str) -> int:
         """How many got in."""
