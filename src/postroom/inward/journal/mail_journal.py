@@ -161,7 +161,7 @@ class MailJournal:
             await self._thread.run(self._tidy)
 
     async def _let_clients_go_first(self, seconds: float) -> None:
-        """Waits for a turn of the loop with nothing else to do, but not for long compared with the reading."""
+        """Waits for an idle turn of the loop, but not for long compared with the reading."""
         now = time.perf_counter()
         end = now + CLIENTS_SHARE * seconds
         while now < end:

@@ -21,8 +21,9 @@ MOST_SECONDS, MOST_OF_A_PEER, MOST_OF_AN_INBOX = 6.0, 2.0, 3.0
 # While only one peer brings email, it delays nobody: its bursts get their 250s at once.
 MOST_OF_ONE_ALONE = 10.0
 ALONE_AFTER_SECONDS = 60.0
-# What reading takes at first sight, at worst. Letters and spaces are read quickly, all else may be markup, codes
-# or addresses. Of all shapes that were tried only tags take more by the byte. What is read of a large email is bounded.
+# What reading takes at first sight, at worst. Letters and spaces are read quickly, all else may be markup,
+# codes or addresses. Of all shapes that were tried only tags take more by the byte. What is read of a large
+# email is bounded.
 SECONDS_OF_A_TAG, SECONDS_OF_A_BYTE, SECONDS_OF_A_LETTER, SECONDS_OF_AN_EMAIL = 10e-6, 3e-6, 0.3e-6, 0.2e-3
 MOST_OF_AN_EMAIL = 1.0
 _LETTERS = (string.ascii_letters + " ").encode()
