@@ -10,6 +10,7 @@ from importlib.resources import files
 from msgspec import Struct, field
 
 _GROUP = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 class Language(Struct, frozen=True):
@@ -51,6 +52,8 @@ def as_written(section: str) -> tuple[str, ...]:
 
 def expand(entry: str) -> Iterator[str]:
     """`(sign|log) in` is "sign in" and "log in". A pair of brackets without `|` is text."""
+    if "|" not in entry:
+        return iter((entry,))
     pieces: list[Iterable[str]] = []
     end = 0
     for group in _GROUP.finditer(entry):
@@ -108,7 +111,7 @@ def _parted(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
 
 
 def without_accents(word: str) -> str:
-    if not any("\u00c0" <= letter <= "\u024f" or "\u1e00" <= letter <= "\u1eff" for letter in word):
+    if word.isascii() or _ACCENTED.search(word) is None:
         return word
     plain = unicodedata.normalize("NFD", word.replace("ł", "l").replace("đ", "d").replace("\u0131", "i"))
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
