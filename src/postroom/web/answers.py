@@ -41,10 +41,12 @@ def to_response(route: Route, answer: Any) -> Response:
     return Response(content, route.status, media_type="application/json")
 
 
-async def to_kept_response(
+async def answer_call(
     pages: PageCache, route: Route, call: Call, make: Callable[[], Awaitable[Any]]
 ) -> Response:
-    """The cached answer to the same request, if nothing was written since."""
+    """Return what `make` answers; for a kept route, what it last answered if nothing was written since."""
+    if not route.is_kept:
+        return with_replay(call.request, to_response(route, await make()))
     version, now, scope = call.resources.db.version(), call.now(), call.request.scope
     key = (call.caller, scope["path"], scope["query_string"])
     kept = pages.find(key, version, now)

@@ -35,13 +35,12 @@ from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
 from postroom.web.answers import (
+    answer_call,
     is_browser,
     is_fault,
     is_of_agentmail,
     to_error_response,
-    to_kept_response,
     to_response,
-    with_replay,
 )
 from postroom.web.api import file_links
 from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
@@ -200,14 +199,18 @@ class App:
         """The same checks in the same order; only the names in paths differ."""
         request = state.request
         found = agentmail_names.find(AGENTMAIL_ROUTER, request.method, request.scope["path"])
-        state.call = await self._admit(state)
+        call = await self._admit(state)
         if isinstance(found, ApiError):
             raise found
         route, named = found
         state.route = route.name
-        operations.require_permitted(state.call.caller, route)
-        state.call, values = await agentmail_names.resolve(state.call, named)
-        return await self._carry_out(route, state.call, values)
+        operations.require_permitted(call.caller, route)
+
+        async def make() -> Any:
+            state.call, values = await agentmail_names.resolve(call, named)
+            return await self._handle(route, state.call, values)
+
+        return await answer_call(self._pages, route, call, make)
 
     async def _answer_beside(self, state: RequestState, path: str) -> Response | None:
         """Everything besides the interface: links in emails, mail services, MCP, the dashboard."""
@@ -342,10 +345,7 @@ class App:
 
     async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
         operations.require_permitted(call.caller, route)
-        if route.is_kept:
-            make = partial(self._handle, route, call, values)
-            return await to_kept_response(self._pages, route, call, make)
-        return with_replay(call.request, to_response(route, await self._handle(route, call, values)))
+        return await answer_call(self._pages, route, call, partial(self._handle, route, call, values))
 
     async def _retry_uncached(
         self, state: RequestState, found: Found, known: Call, error: ApiError | Outdated
