@@ -1,19 +1,75 @@
 """What lets the values of a text be found in fewer passes changes nothing of what is found."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom_mail.screening import marks
+from postroom_mail.screening import disguises, marks, spellings, values
 from postroom_mail.screening.marks import may_be_marked
+from postroom_mail.screening.said import Said, shapes_of
 from postroom_mail.screening.values import apart, carried_by
 
 PIECES = ("a", "Z", "é", "ﬁ", "٣", "0", "7", "@", ".", ":", "/", "_", "-", " ", "\n", "=", "%40", "12 34")
+ENDS_OF_NUMBERS = (*"1(a.):-*+>• \t", "12", "line ", "  ")
+JOINTS = ("a", '"', "'", "`", "+", ",", " ", "\t", "\u2028", "\xa0", "?", ".")
 texts = st.text() | st.lists(st.sampled_from(PIECES)).map("".join)
 
 
 @given(texts)
 def test_a_text_that_can_have_no_mark_has_no_word_with_one(text: str) -> None:
     assert may_be_marked(text) or not any(map(marks._MARKED.search, text.split()))
+
+
+@given(texts)
+def test_the_odd_words_are_all_that_have_a_mark_or_a_digit(text: str) -> None:
+    said = Said(text)
+    for pattern in (marks._MARKED, spellings._NAMED):
+        assert set(filter(pattern.search, said.words)) <= said.odd
+    assert said.digits == [at for at, word in enumerate(said.words) if values._DIGIT.search(word)]
+    assert said.long == [at for at, word in enumerate(said.words) if len(word) >= 10]
+
+
+@given(st.binary() | st.lists(st.sampled_from(b"\x01\x02\x03\x0c\x0d\xff"), min_size=1).map(bytes))
+def test_words_of_one_length_are_found_as_the_pattern_finds_them(sizes: bytes) -> None:
+    sizes = bytes(size or 1 for size in sizes)
+    runs = [run.span() for run in spellings._EQUAL_WORDS.finditer(sizes)]
+    assert list(spellings._runs_of_equals(sizes)) == runs
+
+
+@given(st.lists(st.sampled_from("aB01 .-()/+x")).map("".join))
+def test_the_numbers_that_are_looked_at_are_long_or_begin_like_an_iban(text: str) -> None:
+    shapes = shapes_of(text)
+    groups = [group.span() for group in re.finditer(rb"0(?:-{0,2}0)*+", shapes)]
+    wanted = [
+        (start, end)
+        for start, end in groups
+        if shapes.count(b"0", start, end) >= 8 or re.fullmatch(rb"aa00", shapes[start - 2 : start + 2])
+    ]
+    assert [group.span() for group in values._NUMBERS.finditer(shapes)] == wanted
+
+
+@given(st.lists(st.sampled_from(ENDS_OF_NUMBERS)).map("".join), st.text("ab -.", max_size=60))
+def test_a_sentence_is_no_item_of_a_list(number: str, words: str) -> None:
+    line = f"{number}{words}".strip()
+    without = spellings._ENUMERATED.sub("", line).strip()
+    is_word = " " not in without or (len(without) <= spellings.SHORTEST and without != line)
+    assert not (spellings._is_sentence(line) and is_word) or len(line) > spellings.LONGEST_ITEM
+
+
+@given(st.lists(st.sampled_from(JOINTS)).map("".join))
+def test_strings_that_are_joined_are_seen_before_they_are_searched(text: str) -> None:
+    assert spellings._may_be_joined(text) or not spellings._JOINT.search(text)
+
+
+@given(
+    st.lists(st.sampled_from((*"([{.@)]}*", "at", "dot", " ", "h", "xxp", "**p", "DOT", "x"))).map("".join)
+)
+def test_an_address_in_words_is_seen(text: str) -> None:
+    signs = ("(.)", "(at)", "( at ", "(@", "[.", "[at]", "[ at ", "[@", "{.", "{at}", "{@", "hxxp", "h**p")
+    words = (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]")
+    is_spelled = any(form in text.lower() for form in (*signs, *words))
+    assert disguises._is_spelled(text.lower(), Said(text).signs) == is_spelled
 
 
 @given(texts, texts)

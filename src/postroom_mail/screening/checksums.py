@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import string
 
 _IBAN = re.compile(r"[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}+")
 # ISO 13616: how many letters and digits an account number of a country has.
@@ -13,6 +14,7 @@ _LENGTHS = (
     " SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
 )
 IBAN_LENGTHS = {each[:2]: int(each[2:]) for each in _LENGTHS.split()}
+_NUMBER_OF = {each: str(int(each, 36)) for each in string.digits + string.ascii_letters}
 CARD_LENGTHS = range(13, 20)
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -37,7 +39,7 @@ def is_iban(letters: str) -> bool:
     """ISO 7064, 97-10."""
     if not letters.isascii() or len(letters) != IBAN_LENGTHS.get(letters[:2]):
         return False
-    return int("".join(str(int(each, 36)) for each in letters[4:] + letters[:4])) % 97 == 1
+    return int("".join(map(_NUMBER_OF.__getitem__, letters[4:] + letters[:4]))) % 97 == 1
 
 
 def is_card(digits: str) -> bool:

@@ -13,6 +13,7 @@ from itertools import islice
 from urllib.parse import unquote
 
 from postroom_mail.languages.folding import NO_WIDTH, TO_LATIN
+from postroom_mail.screening.said import Said
 from postroom_mail.screening.spellings import read_bytes
 
 _GZIP = b"\x1f\x8b\x08"
@@ -44,15 +45,14 @@ _BETWEEN = "-_|*."
 _WITHOUT_BETWEEN = str.maketrans("", "", _BETWEEN)
 _BRACKETED = re.compile(r"[\[({<] ?(dot|at|[.@:]) ?[\])}>]", re.IGNORECASE)
 _AT = re.compile(r"(?<=\w) at (?=[\w-]+\.)", re.IGNORECASE)
-# What a spelling holds, by a sign that all of these have: most texts have few of the signs.
-_SPELLED = {
-    "dot": (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]"),
-    "(": ("(.)", "(at)", "( at ", "(@"),
-    "[": ("[.", "[at]", "[ at ", "[@"),
-    "{": ("{.", "{at}", "{@"),
-    "xxp": ("hxxp",),
-    "*": ("h**p",),
-}
+# What a spelling holds, with a sign of it: most texts have few of the signs.
+_DOTS = (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]")
+_SPELLED = (
+    (b"(", re.compile(r"\((?:\.\)|at\)| at |@)")),
+    (b"[", re.compile(r"\[(?:\.|at\]| at |@)")),
+    (b"{", re.compile(r"\{(?:\.|at\}|@)")),
+    (b"*", re.compile(r"h\*\*p")),
+)
 _FULL_STOP = re.compile(r"(?<=[A-Za-z0-9])\u3002(?=[A-Za-z0-9])")  # which browsers read as a dot
 # Letters that only programs see, digits of other scripts, and words of ASCII with Greek or Cyrillic letters.
 _TAGS = re.compile(r"[\U000e0020-\U000e007e]")
@@ -77,7 +77,6 @@ _SINGLE_LETTERS = re.compile(rb"\x01{%d,}" % _SINGLES)
 _SHORT_WORDS = re.compile(rb"[\x01\x02]{%d,}" % _SINGLES)
 _ONE_FOR_SHORT = bytes.maketrans(b"\x02", b"\x01")
 _SHORT_RUN = b"\x01" * _SINGLES
-_LONG_WORD = re.compile(rb"[\x%02x-\xff]" % _SHORTEST_ENCODED)
 
 
 def readable(text: str) -> str:
@@ -99,22 +98,13 @@ def hidden_in(text: str) -> str:
     return "" if text.isascii() else "".join(_TAGS.findall(text)).translate(_FROM_TAGS)
 
 
-def sizes_of(words: Sequence[str]) -> bytes:
-    """Return the length of each word as a byte, so that one pass finds the long and the short ones."""
-    try:
-        return bytes(map(len, words))
-    except ValueError:  # one is longer than a byte says
-        return bytes(min(len(word), 255) for word in words)
-
-
-def undone(text: str, words: Sequence[str], sizes: bytes, depth: int = DEPTH) -> Iterator[str]:
+def undone(said: Said, depth: int = DEPTH) -> Iterator[str]:
     """Yield what the encodings and spellings in a text stand for; nothing for most texts."""
-    found = list(_decoded(text, words, sizes))
+    found = list(_decoded(said))
     yield from found
     if depth > 1:
         for each in (each for each in found if len(each) <= MOST_CHARACTERS_TWICE):
-            pieces = each.split()
-            yield from undone(each, pieces, sizes_of(pieces), depth - 1)
+            yield from undone(Said(each), depth - 1)
 
 
 def turned(text: str, marked: Sequence[str]) -> Iterator[str]:
@@ -129,28 +119,30 @@ def turned(text: str, marked: Sequence[str]) -> Iterator[str]:
     yield some.translate(_ROTATED)
 
 
-def _decoded(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
+def _decoded(said: Said) -> Iterator[str]:
     """Each way is tried only where a sign of it is found, which most texts have none of."""
-    if "%" in text and _PERCENT.search(text):
+    text, words, sizes, signs = said.text, said.words, said.sizes, said.signs
+    if b"%" in signs and _PERCENT.search(text):
         yield unquote(text, errors="replace")
-    if "&" in text and (plain := html.unescape(text)) != text:
+    if b"&" in signs and (plain := html.unescape(text)) != text:
         yield plain
-    if "=" in text and _QUOTED.search(text):
+    if b"=" in signs and _QUOTED.search(text):
         yield binascii.a2b_qp(text.encode(errors="replace")).decode(errors="replace")
-    if "\\" in text and _ESCAPED.search(text):
+    if b"\\" in signs and _ESCAPED.search(text):
         yield _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
-    if _is_spelled(text.lower()):
+    if _is_spelled(text.lower(), signs):
         plain = _with_signs(text)
         yield from (plain,) if plain != text else ()
-    places = [found.start() for found in islice(_LONG_WORD.finditer(sizes), MOST_PLACES)]
-    yield from _from_words(words, places)
+    if said.long:
+        yield from _from_words(words, said.places_from(_SHORTEST_ENCODED)[:MOST_PLACES])
     if _SHORT_RUN in sizes.translate(_ONE_FOR_SHORT):  # many times as fast as the pattern
         yield from _from_pieces(text, words, sizes)
 
 
-def _is_spelled(small: str) -> bool:
-    there = [forms for sign, forms in _SPELLED.items() if sign in small]
-    return any(form in small for forms in there for form in forms) if there else False
+def _is_spelled(small: str, signs: bytes) -> bool:
+    if "hxxp" in small or ("dot" in small and any(map(small.__contains__, _DOTS))):
+        return True
+    return bool(signs) and any(form.search(small) for sign, form in _SPELLED if sign in signs)
 
 
 def _with_signs(text: str) -> str:
@@ -176,8 +168,10 @@ def _from_words(words: Sequence[str], places: Sequence[int]) -> Iterator[str]:
         if word.isalpha() and word.islower():
             continue
         core = word.strip(_AROUND)
-        is_dashed = sum(map(core.count, _BETWEEN)) >= len(core) // 2
-        if ("://" in core and not is_dashed) or not _MIXED.search(core):
+        if not _MIXED.search(core):
+            continue
+        is_dashed = not core.isalnum() and sum(map(core.count, _BETWEEN)) >= len(core) // 2
+        if "://" in core and not is_dashed:
             continue
         if _HEX.fullmatch(core):
             yield from _from_hex(core)

@@ -11,7 +11,7 @@ MAX_HOST = 253  # characters (RFC 1035)
 
 _DOT = re.compile(r"\.[A-Za-z]{2}")
 _HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
-_HOST_ON = re.compile(r"(?:\.[\w-]{1,63}+)++(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
+_HOST_ON = re.compile(r"((?:\.[\w-]{1,63}+)++)(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
 
 
 def number_of_host(host: str) -> str:
@@ -34,8 +34,7 @@ def bare_hosts(text: str) -> Iterator[str]:
         on = _HOST_ON.match(text, at)
         if on is None:
             continue
-        names = text[at : on.start(1)].partition(":")[0]
-        if not is_top_level(names.rpartition(".")[2]):
+        if not is_top_level(on[1].rpartition(".")[2]):
             end = on.end()
             continue
         back = _HOST_BACK.match(text[max(0, at - 200) : at][::-1])
@@ -45,7 +44,7 @@ def bare_hosts(text: str) -> Iterator[str]:
         start = at - back.end()
         if start and text[start - 1] == "@":
             continue
-        yield f"{back[0][::-1]}{names}{on[1]}"
+        yield f"{back[0][::-1]}{on[1]}{on[2]}"
 
 
 def says_something(host: str) -> bool:

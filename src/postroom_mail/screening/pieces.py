@@ -7,7 +7,7 @@ signs. A token is known by twelve of its letters and digits, which no sign, case
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, filterfalse, islice
+from itertools import accumulate, islice
 from operator import ne
 from zlib import crc32
 
@@ -20,23 +20,21 @@ MOST_RUNS = 500
 MOST_LETTERS = 2_000  # of a run
 SHORT, AROUND = 4, 3  # words that belong to a run: how long they are, and how many on each side
 SHORTEST = 4
+SHORTEST_IBAN = min(checksums.IBAN_LENGTHS.values())
+SHORTEST_ACCOUNT = 32  # letters and digits of a hash or an address of a cryptocurrency
 LONGEST_NUMBER = 40  # digits: a longer one is a table
-_DIGIT = re.compile(r"[0-9]")
 _HOST = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\W*")
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"[0-9]{4,}")
-_IBAN_HEAD = re.compile(r"(?=([A-Z]{2}[0-9]{2}))")
+_IBAN_HEAD = re.compile(r"([A-Z]{2})[0-9]{2}")
 _HASH = re.compile(r"[0-9a-f]{32,}")
 _BECH32 = re.compile(r"(?:bc|tb|ltc)1[02-9ac-hj-np-z]{30,80}")
 _ETHEREUM = re.compile(r"0x[0-9a-f]{40}")
 
 
-def runs_in(words: Sequence[str]) -> Iterator[str]:
-    """Yield the letters and digits of words that may be pieces of one value."""
-    with_digits = set(filterfalse(_HOST.fullmatch, filter(_DIGIT.search, set(words))))
-    if not with_digits:
-        return
-    places = [at for at, word in enumerate(words) if word in with_digits]
+def runs_in(words: Sequence[str], numbers: Iterable[int]) -> Iterator[str]:
+    """Yield letters and digits of words that may be pieces of one value; `numbers` is where digits are."""
+    places = [at for at in numbers if words[at].count(".") < 3 or not _HOST.fullmatch(words[at])]
     end = 0
     for start, last in islice(_neighbours(places), MOST_RUNS):
         first = _reach(words, start, -1, min(start, max(end, start - AROUND)))
@@ -48,6 +46,8 @@ def runs_in(words: Sequence[str]) -> Iterator[str]:
 
 def _neighbours(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield first and last of places with at most one other between two of them."""
+    if not places:
+        return
     start = last = places[0]
     for at in places[1:]:
         if at - last > 2:
@@ -88,7 +88,7 @@ def _order(part: str) -> int:
 def ibans_in(runs: str) -> Iterator[str]:
     large = runs.upper()
     for head in _IBAN_HEAD.finditer(large):
-        start, length = head.start(), checksums.IBAN_LENGTHS.get(head[1][:2], 0)
+        start, length = head.start(), checksums.IBAN_LENGTHS.get(head[1], 0)
         written = large[start : start + length]
         if length and written.isalnum() and checksums.is_iban(written):
             yield written
@@ -100,7 +100,7 @@ def digits_in(runs: str) -> Iterator[str]:
 
 
 def cards_in(digits: str) -> Iterator[str]:
-    for length in checksums.CARD_LENGTHS:
+    for length in checksums.CARD_LENGTHS if len(digits) >= checksums.CARD_LENGTHS[0] else ():
         for at in range(len(digits) - length + 1):
             if checksums.is_card(card := digits[at : at + length]):
                 yield card

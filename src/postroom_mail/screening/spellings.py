@@ -8,8 +8,10 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, filterfalse, islice
+from itertools import chain, compress, filterfalse, islice
 from urllib.parse import unquote
+
+from postroom_mail.screening.said import Said
 
 MOST_FORMS = 500  # of a text
 MOST_BYTES = 100_000  # that compressed letters become
@@ -20,6 +22,7 @@ LONGEST_ITEM = 120  # letters of a line of a list with a piece of a value
 SHORTEST_ENCODED = 6  # letters of a one-time code in base64
 _HEAD = re.compile(r"0[xX](?=[0-9a-fA-F]{2})|\b[uU]\+(?:00)?(?=[0-9a-fA-F]{2})")
 _NUMBERS = re.compile(r"(?<![\w.])\d{2,3}(?:[\s,;]{1,2}\d{2,3}){3,}+(?![\w.])")
+FEWEST_DIGITS = 7  # of hexadecimal letters of a value: "a.de" is 61 2e 64 65
 _FEW = 8  # numbers of letters that stand for digits alone: more than these may be any text
 _BITS = re.compile(r"(?<!\w)(?:[01]{8}[\s,]{0,2}){4,}+")
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -30,41 +33,56 @@ _ENCODED = re.compile(r"[0-9]|[a-z][A-Z]|[A-Z]{2}")
 _FEW_LETTERS = re.compile(r"(?=.{0,9}(?:[0-9]|[a-z][A-Z]|[A-Z]{2}))[A-Za-z0-9+/]{6,11}={0,2}")  # of base64
 _LINK_PART = re.compile(r"[A-Za-z0-9_+-]{8,}")
 _EQUAL_WORDS = re.compile(rb"([\x02-\x0c])\1{2,}[\x01-\x0c]?", re.DOTALL)
+_NO_CHANGES = re.compile(rb"\0\0+")
 _SHORT_WORDS = re.compile(rb"[\x01-\x05]{6,}")
 _ENUMERATED = re.compile(
     r"^\s*(?:[-*+>\u2022]\s+)?(?:\w{1,12} )?\(?(?:\d{1,3}|[a-z])[.):]\s+|^\s*[-*+>\u2022]\s+"
 )
+_LONGEST_NUMBER = 21  # letters of what _ENUMERATED finds, with single blanks
 _JOINT = re.compile(r"[\"'`]\s{0,2}[+.&,|]?\s{0,2}[\"'`]")
 _PARAMETER = re.compile(r"[?&][^=&]{0,20}=([^&]{1,500})")
 _BETWEEN = ".-_,;:|*~"
 _EDGES = "\"'`,;+|()[]{}<>"
 _MARKED = re.compile(r"[0-9@./:]")
+_DOTTED = re.compile(r"\.[a-zA-Z]")
 _NAMED = re.compile(r"@|://|\w\.[a-zA-Z]")
 _SIGN_WORDS = re.compile(r"([-_<~/|]) ?(at|dot) ?[-_>~/|]", re.IGNORECASE)
 _SPACED_SIGN = re.compile(r" {1,2}([.@/]|: ?//) {1,2}")
-_SIGN_HEADS = tuple(f"{sign}{word}" for sign in "-_<~/|" for word in ("at", "dot"))
-_NUMBER_HEADS = frozenset("0123456789abcdefABCDEFuU\"'([")
+_SPACED_SIGNS = ((b"@", " @ "), (b"/", " / "), (b"/", " : /"), (b"/", " :/"))
+_SIGN_SHAPES = bytes.maketrans(b"_<~/|ADOT", b"-----adot")
+# Blanks in a text, and what may be one outside of ASCII; a sign for all that joins, and for all quotes.
+_JOINT_SHAPES = bytes.maketrans(
+    b"\t\n\v\f\r\x1c\x1d\x1e\x1f?" + bytes(range(128, 256)) + b".&,|'`", b" " * 138 + b"++++" + b'""'
+)
+_JOINT_SHAPE = re.compile(rb'" {0,2}\+? {0,2}"')
 _NUMBER_WORD = re.compile(r"[\"'(\[]?(?:0[xX]|[uU]\+)?[0-9a-fA-F][0-9a-fA-FxX,;:]+[\])'\"]?")
 _NUMBER_SIGN = re.compile(r"[,;:]")
-_DIGIT = re.compile(r"[0-9]")
 _SIGN = re.compile(r"[./@]\w|\w/")
 _SOFT_BREAK = "=\n"
 _EMPHASIS = re.compile(r"\*\*|~~|`")
 _INNER_EMPHASIS = re.compile(r"\w(?:\*\*|~~|`)\w")
-_LONG_WORD = re.compile(rb"[\x10-\xff]")  # of SHORTEST letters
+_SHORT_RUN = b"\x01" * 6
+_ONE_FOR_SHORT = bytes.maketrans(b"\x02\x03\x04\x05", b"\x01\x01\x01\x01")
+_IS_OF_FEW = bytes(SHORTEST_ENCODED <= size < SHORTEST + 2 for size in range(256))
 _HEX_PART = re.compile(r"[0-9a-fA-F]+")
 
 
-def spelled(text: str, words: Sequence[str], sizes: bytes) -> Iterator[str]:
+def spelled(said: Said) -> Iterator[str]:
     """Yield what the numbers, signs and pieces of a text stand for."""
-    return islice(
-        chain(_of_numbers(text, words), _of_signs(text), _of_words(words, sizes), _of_lines(text)), MOST_FORMS
-    )
+    forms: list[Iterable[str]] = []
+    if said.has_digits and said.shapes.count(b"0") >= FEWEST_DIGITS:
+        forms.append(_of_numbers(said))
+    if said.signs or " . " in said.text:
+        forms.append(_of_signs(said.text, said.signs))
+    forms.append(_of_words(said))
+    if "\n" in said.text:
+        forms.append(_of_lines(said.text))
+    return islice(chain.from_iterable(forms), MOST_FORMS)
 
 
-def _of_numbers(said: str, words: Sequence[str]) -> Iterator[str]:
+def _of_numbers(said: Said) -> Iterator[str]:
     """Most texts have no words of digits that stand together, or a long one with signs between them."""
-    for text in map(" ".join, _runs_of_numbers(words) if _DIGIT.search(said) else ()):
+    for text in map(" ".join, _runs_of_numbers(said.words, said.digits)):
         if (plain := _HEAD.sub(" ", text)) != text:
             yield from _from_hex(plain)
         yield from _from_hex(text)
@@ -77,41 +95,56 @@ def _of_numbers(said: str, words: Sequence[str]) -> Iterator[str]:
             yield from read_bytes(int(digits, 2).to_bytes(len(digits) // 8, "big"))
 
 
-def _runs_of_numbers(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield words that stand together and may be numbers of letters, with the word on each side."""
-    heads = (at for at, word in enumerate(words) if word[0] in _NUMBER_HEADS)
-    places = [at for at in heads if _NUMBER_WORD.fullmatch(words[at])]
-    start = end = -1
-    count = 0
-    for at in (*places, len(words) + 1):
-        if at != end:
-            if count > 1:
-                yield words[max(0, start - 1) : end + 1]
-            start, count = at, 0
-        end = at + 1
-        if at < len(words):
-            count += 1 + len(_NUMBER_SIGN.findall(words[at])) + len(words[at]) // SHORTEST_HEX
+def _runs_of_numbers(words: Sequence[str], places: Iterable[int]) -> Iterator[Sequence[str]]:
+    """Yield words that stand together and may be numbers of letters, with the word on each side.
+
+    One of these has a digit: hexadecimal bytes of letters alone are no letters of a value.
+    """
+    is_number = _NUMBER_WORD.fullmatch
+    last = len(words)
+    end = 0
+    for at in (at for place in places for at in (place - 1, place, place + 1)):
+        if not end <= at < last or not is_number(words[at]):
+            continue
+        start, end = at, at + 1
+        while start and is_number(words[start - 1]):
+            start -= 1
+        while end < last and is_number(words[end]):
+            end += 1
+        run = words[start:end]
+        if len(run) > 1 or len(run[0]) >= SHORTEST_HEX or _NUMBER_SIGN.search(run[0]):
+            yield words[max(0, start - 1) : end + 1]
 
 
-def _of_signs(text: str) -> Iterator[str]:
+def _of_signs(text: str, signs: bytes) -> Iterator[str]:
     """Only the lines with a sign are read again."""
-    if "\\" in text:
+    if b"\\" in signs:
         yield _OCTAL.sub(lambda found: chr(int(found[1], 8)), _lines_with(_OCTAL, text))
         yield _CSS.sub(lambda found: chr(int(found[1], 16)), _lines_with(_CSS, text))
-    if _SOFT_BREAK in text:
+    if b"=" in signs and _SOFT_BREAK in text:
         yield text.replace(_SOFT_BREAK, "")
-    if "**" in text or "`" in text or "~~" in text:
+    if b"**" in signs or b"`" in signs or b"~~" in signs:
         yield _EMPHASIS.sub("", _lines_with(_INNER_EMPHASIS, text))
-    if '"' in text or "'" in text or "`" in text:
+    if (b'"' in signs or b"'" in signs or b"`" in signs) and _may_be_joined(text):
         yield _JOINT.sub("", _lines_with(_JOINT, text))
-    if " . " in text or " @ " in text or "/ " in text:
+    if " . " in text or any(sign in signs and form in text for sign, form in _SPACED_SIGNS):
         yield _SPACED_SIGN.sub(r"\1", _lines_with(_SPACED_SIGN, text))
-    if "%2" in text:
+    if b"%" in signs and "%2" in text:
         yield from (
             unquote(word.replace("+", " "), errors="replace") for word in text.split() if "%2" in word
         )
-    if any(map(text.lower().__contains__, _SIGN_HEADS)):
+    if any(map(signs.__contains__, b"-_<~/|")) and _has_sign_words(text):
         yield _SIGN_WORDS.sub(_sign_of, _lines_with(_SIGN_WORDS, text))
+
+
+def _has_sign_words(text: str) -> bool:
+    shapes = text.encode("latin-1", "replace").translate(_SIGN_SHAPES)
+    return b"-at" in shapes or b"-dot" in shapes
+
+
+def _may_be_joined(text: str) -> bool:
+    shapes = text.encode("latin-1", "replace").translate(_JOINT_SHAPES)
+    return _JOINT_SHAPE.search(shapes) is not None
 
 
 def _lines_with(pattern: re.Pattern[str], text: str) -> str:
@@ -130,20 +163,36 @@ def _from_hex(text: str) -> Iterator[str]:
         yield from read_bytes(bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
 
-def _of_words(words: Sequence[str], sizes: bytes) -> Iterator[str]:
-    for place in _LONG_WORD.finditer(sizes):
-        yield from _of_word(words[place.start()].strip(_EDGES))
-    distinct = set(words)
-    for word in filterfalse(str.istitle, filterfalse(str.islower, distinct)):
-        if SHORTEST_ENCODED <= len(word) < SHORTEST + 2 and _ENCODED.search(word):
+def _of_words(said: Said) -> Iterator[str]:
+    words, sizes = said.words, said.sizes
+    for at in said.places_from(SHORTEST):
+        yield from _of_word(words[at].strip(_EDGES))
+    few = dict.fromkeys(compress(words, sizes.translate(_IS_OF_FEW)))
+    for word in filterfalse(str.istitle, filterfalse(str.islower, few)):
+        if _ENCODED.search(word):
             yield from _of_few_letters(word.strip(_EDGES))
-    yield from _with_neighbours(words, distinct)
-    for run in _EQUAL_WORDS.finditer(sizes):
-        yield from _joined(words[run.start() : run.end()])
-    for run in _SHORT_WORDS.finditer(sizes):
-        said = words[run.start() : run.end()]
-        if all(len(word.strip(_EDGES)) < 2 for word in said):
-            yield "".join(word.strip(_EDGES) or word[len(word) // 2] for word in said)
+    if b"@" in said.signs or b"://" in said.signs or _DOTTED.search(said.text):
+        yield from _with_neighbours(said)
+    for start, end in _runs_of_equals(sizes) if len(words) > 2 else ():
+        yield from _joined(words[start:end])
+    if _SHORT_RUN in sizes.translate(_ONE_FOR_SHORT):  # many times as fast as the pattern
+        for run in _SHORT_WORDS.finditer(sizes):
+            short = words[run.start() : run.end()]
+            if all(len(word.strip(_EDGES)) < 2 for word in short):
+                yield "".join(word.strip(_EDGES) or word[len(word) // 2] for word in short)
+
+
+def _runs_of_equals(sizes: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where three or more words of one length begin and end, with the shorter one behind them."""
+    number = int.from_bytes(sizes, "big")
+    changes = (number ^ number >> 8).to_bytes(
+        len(sizes), "big"
+    )  # zero where a word is as long as the one before
+    end = 0
+    for same in _NO_CHANGES.finditer(changes):
+        if run := _EQUAL_WORDS.match(sizes, max(same.start() - 1, end)):
+            end = run.end()
+            yield run.span()
 
 
 def _is_plain(word: str) -> bool:
@@ -157,16 +206,16 @@ def _of_few_letters(core: str) -> Iterator[str]:
         yield from _from_base32(core)
 
 
-def _with_neighbours(words: Sequence[str], distinct: Iterable[str]) -> Iterator[str]:
+def _with_neighbours(said: Said) -> Iterator[str]:
     """Yield an address or a link that a blank splits: both of its pieces have signs."""
-    named = set(filter(_NAMED.search, filterfalse(str.isalpha, distinct)))
-    if named:
-        pairs = (
-            words[at] + words[at + 1]
-            for at in range(len(words) - 1)
-            if words[at] in named and _SIGN.search(words[at + 1])
-        )
-        yield from islice(pairs, MOST_FORMS)
+    words = said.words
+    named = set(filter(_NAMED.search, said.odd))
+    pairs = (
+        words[at] + words[at + 1]
+        for at in said.places_of(named)
+        if at + 1 < len(words) and _SIGN.search(words[at + 1])
+    )
+    return islice(pairs, MOST_FORMS)
 
 
 def _of_word(core: str) -> Iterator[str]:
@@ -174,11 +223,12 @@ def _of_word(core: str) -> Iterator[str]:
         if _BASE32.fullmatch(core):
             yield from _from_base32(core)
         return
-    if len(set(core[1::2])) == 1 and not core[1].isalnum():
+    if len(core) > 1 and not core[1].isalnum() and len(set(core[1::2])) == 1:
         yield core[::2]
     for sign in filter(core.__contains__, _BETWEEN):
         parts = core.split(sign)
-        if len(parts) > 2 and len(parts[0]) > 1 and len(set(map(len, parts[:-1]))) == 1:
+        size = len(parts[0])
+        if len(parts) > 2 and size == len(parts[1]) > 1 and all(len(part) == size for part in parts[2:-1]):
             yield "".join(parts)
     if "?" in core and "&" in core:
         yield "".join(_PARAMETER.findall(core))
@@ -214,20 +264,30 @@ def _from_base32(letters: str) -> Iterator[str]:
 
 def _of_lines(text: str) -> Iterator[str]:
     """Yield neighbouring lines of one word each as one word, also of a numbered list."""
-    if "\n" not in text:
-        return
     run: list[str] = []
     for line in map(str.strip, (*text.splitlines(), "an end")):
         if not line:
             continue
-        is_long = " " in line and len(line) > LONGEST_ITEM
-        word = line if is_long else _ENUMERATED.sub("", line).strip()
+        word = line if _is_sentence(line) else _ENUMERATED.sub("", line).strip()
         if " " not in word or (len(word) <= SHORTEST and word != line):
             run.append(word.strip(_EDGES.replace("+", "")))
             continue
         if len(run) > 1:
             yield "".join(run)
         run = []
+
+
+def _is_sentence(line: str) -> bool:
+    """Return whether it is a long line, or has a blank behind all that could be its number in a list."""
+    if len(line) > LONGEST_ITEM:
+        return " " in line
+    head = line[: _LONGEST_NUMBER + 1]
+    return (
+        len(line) > _LONGEST_NUMBER + SHORTEST
+        and " " in line[_LONGEST_NUMBER:]
+        and "  " not in head
+        and head.isprintable()
+    )
 
 
 def _joined(words: Iterable[str]) -> Iterator[str]:

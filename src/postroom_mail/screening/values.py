@@ -17,17 +17,11 @@ from msgspec.structs import replace
 from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of, normalize
 from postroom_mail.screening import checksums, pieces
-from postroom_mail.screening.disguises import (
-    MOST_CHARACTERS_TWICE,
-    hidden_in,
-    readable,
-    sizes_of,
-    turned,
-    undone,
-)
+from postroom_mail.screening.disguises import MOST_CHARACTERS_TWICE, hidden_in, readable, turned, undone
 from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_host, says_something
 from postroom_mail.screening.known_names import COMMON_HOSTS
-from postroom_mail.screening.marks import marked_of, may_be_marked, numbers_in, shapes_of
+from postroom_mail.screening.marks import marked_of, may_be_marked, numbers_in
+from postroom_mail.screening.said import Said, shapes_of
 from postroom_mail.screening.spellings import spelled
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
@@ -42,8 +36,7 @@ MOST_TURNED = 50  # words that may be encoded and then turned around
 OVERLAP = 500  # of the pieces of a long text
 MOST_PHRASES = 8
 LINKS_OF_A_HOST = 4
-PHRASE_WORDS = 8
-LONG_WORD = 10  # a phrase begins with one
+PHRASE_WORDS = 8  # of which the first one is long
 SHOWN_CHARACTERS = 200
 MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
 MIN_TOKEN, MIN_SEGMENT = 20, 10
@@ -56,17 +49,16 @@ _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
 _AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quotes, Markdown or a link
 _DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
-_DIGITS = re.compile(rb"0(?:-{0,2}0)*+")  # with at most two signs between each
+# Digits with at most two signs between each: as many as a telephone number has, or two behind two letters.
+_NUMBERS = re.compile(rb"0(?:(?:-{0,2}0){7,}+|(?<=aa0)0(?:-{0,2}0)*+)")
 _IBAN_HEAD = b"aa00"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-](?:\d\d){1,2}(?!\d)")
 _NUMBERS_OF_A_HOST = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
-_TOKENISH = re.compile(r"[A-Za-z0-9_-]{16,}+")
+_TOKENISH = re.compile(r"[A-Za-z0-9_-]{20,}+")
 _SEGMENT = re.compile(r"[-_]")
 _DIGIT = re.compile(r"[0-9]")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{12,}")
 _NO_DIGIT = re.compile(r"[^0-9]+")
-_LONG_SIZE = re.compile(rb"[\x%02x-\xff]" % LONG_WORD)
-_TOKEN_SIZE = re.compile(rb"[\x%02x-\xff]" % MIN_TOKEN)
 _TRAILING = ".,;:!?)]}>*_~\"'\u2019\u201d\u00bb\u3002"
 _EDGES = "\"'<>().,;:!?[]{}*_`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 
@@ -86,19 +78,14 @@ Found = dict[str, Value]  # by key
 
 def held_by(text: str, new_words: str | None = None) -> Found:
     """Return the values of a received text, also encoded ones, and phrases of what is new in it."""
-    text = readable(text[:MOST_CHARACTERS])
+    said = Said(readable(text[:MOST_CHARACTERS]))
     found: Found = {}
-    words = text.split()
-    sizes = sizes_of(words)
-    _collect(found, text, words, sizes)
-    for plain in undone(text, words, sizes):
-        plain = readable(plain)
-        pieces = plain.split()
-        _collect(found, plain, pieces, sizes_of(pieces))
-    if new_words is not None and (said := readable(new_words[:MOST_CHARACTERS])) != text:
-        words = said.split()
-        sizes = sizes_of(words)
-    for phrase in _phrases(words, sizes, MOST_PHRASES):
+    _collect(found, said)
+    for plain in undone(said):
+        _collect(found, Said(readable(plain)))
+    if new_words is not None and (new := readable(new_words[:MOST_CHARACTERS])) != said.text:
+        said = Said(new)
+    for phrase in _phrases(said, MOST_PHRASES):
         found[phrase.key] = phrase
     return found
 
@@ -118,69 +105,71 @@ def with_few_links(found: Found) -> Found:
 def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
     """Return all values that texts to be sent could carry, also turned around, and all of their phrases."""
     found: Found = {}
-    said = list(texts)
-    for text in chain.from_iterable(map(_pieces_of, (*said, *filter(None, map(hidden_in, said))))):
-        plain = readable(text)
-        words = plain.split()
-        sizes = sizes_of(words)
-        marked = marked_of(words) if may_be_marked(plain) else []
-        numbers = list(numbers_in(plain)) if marked else []
-        _collect(found, plain, words, sizes, most)
-        for form in _forms_of(plain, words, sizes, marked):
-            said = form.split()
-            _collect(found, form, said, sizes_of(said), most)
-            numbers += numbers_in(form)
-            marked += filter(_DIGIT.search, filterfalse(str.isalpha, said))
-        for each in (*codes_of(numbers, dict.fromkeys(marked)), *_phrases(words, sizes, len(words))):
+    given = list(texts)
+    for text in chain.from_iterable(map(_pieces_of, (*given, *filter(None, map(hidden_in, given))))):
+        said = Said(readable(text))
+        marked = marked_of(said) if said.has_digits or may_be_marked(said.text) else []
+        numbers = numbers_in(said) if said.has_digits else []
+        _collect(found, said, most)
+        for form in _forms_of(said, marked):
+            _collect(found, form, most)
+            if form.has_digits:
+                numbers += numbers_in(form)
+                marked += filter(_DIGIT.search, filterfalse(str.isalpha, form.words))
+        if numbers or marked:
+            for each in tuple(_codes(found, numbers, marked)):
+                found.setdefault(each.key, each)
+        for each in _phrases(said, len(said.words)) if len(said.words) >= PHRASE_WORDS else ():
             found.setdefault(each.key, each)
-        for each in islice(_in_pieces(words) if marked else (), most):
-            found.setdefault(each.key, each)
+        for kind, compared, shown in islice(_in_pieces(said), most) if said.has_digits else ():
+            if (key := f"{kind}:{compared}") not in found:
+                found[key] = Value(kind, key, shown, is_piece=kind != IBAN)
     return found
 
 
-def _forms_of(text: str, words: Sequence[str], sizes: bytes, marked: Sequence[str]) -> Iterator[str]:
+def _forms_of(said: Said, marked: Sequence[str]) -> Iterator[Said]:
     """Yield what a text stands for once it is decoded, put together or turned around, and what that does."""
-    encoded = list(islice(filter(_ENCODED.fullmatch, marked), MOST_TURNED))
-    again = chain.from_iterable(turned("", [word]) for word in encoded)
-    forms = [*undone(text, words, sizes), *spelled(text, words, sizes)]
-    forms += chain.from_iterable(undone(form, [form], sizes_of([form])) for form in again)
-    if marked or "\n" in text:
-        yield from turned(text, marked)
-    if form := _together(forms):
-        yield form
-        said = form[:MOST_CHARACTERS_TWICE].split()
-        sizes = sizes_of(said)
-        yield _together([*undone(form, said, sizes), *spelled(form, said, sizes), *turned(form, said)])
+    forms = [*undone(said), *spelled(said)]
+    for word in islice(filter(_ENCODED.fullmatch, tuple(marked)), MOST_TURNED):
+        forms += chain.from_iterable(undone(Said(form)) for form in turned("", [word]))
+    if marked or "\n" in said.text:
+        for form in turned(said.text, marked):
+            if marked != [form]:  # which the text has too
+                yield Said(form)
+    if forms and (form := _together(forms)):
+        yield (whole := Said(form))
+        some = whole if len(form) <= MOST_CHARACTERS_TWICE else Said(form, MOST_CHARACTERS_TWICE)
+        yield Said(_together([*undone(some), *spelled(some), *turned(form, some.words)]))
 
 
 def _together(forms: Iterable[str]) -> str:
     return apart(readable(form) for form in dict.fromkeys(forms) if len(form) >= SHORTEST)
 
 
-def _in_pieces(words: Sequence[str]) -> Iterator[Value]:
-    """Yield numbers and parts of tokens in words that stand together, whatever signs are between them."""
-    runs = list(pieces.runs_in(words))
+def _in_pieces(said: Said) -> Iterator[tuple[str, str, str]]:
+    """Yield numbers and parts of tokens in words that stand together, whatever signs are between them.
+
+    Each is its kind, the form to compare by, and the one to show.
+    """
+    runs = list(pieces.runs_in(said.words, said.digits))
     together = "\n".join(runs)
-    for iban in pieces.ibans_in(together):
-        yield _value(IBAN, iban, iban)
+    if len(together) >= pieces.SHORTEST_IBAN:
+        for iban in pieces.ibans_in(together):
+            yield IBAN, iban, iban
     for digits in pieces.digits_in(together):
         for card in pieces.cards_in(digits):
-            yield _piece(CARD, card)
+            yield CARD, card, card
         if MIN_TELEPHONE <= len(digits) <= MAX_TELEPHONE and len(set(digits)) >= DIFFERENT_DIGITS:
-            yield Value(TELEPHONE, f"{TELEPHONE}:{digits[-COMPARED_DIGITS:]}", digits, is_piece=True)
+            yield TELEPHONE, digits[-COMPARED_DIGITS:], digits
         if SHORTEST <= len(digits) <= 10:
-            yield _piece(CODE, digits)
-    for small in pieces.hashes_in(together, HASH_LENGTHS):
-        yield _piece(HASH, small)
-    for account in pieces.accounts_in(together):
-        if checksums.is_crypto(account):
-            yield _piece(CRYPTO, account)
+            yield CODE, digits, digits
+    if len(together) >= pieces.SHORTEST_ACCOUNT:
+        for small in pieces.hashes_in(together, HASH_LENGTHS):
+            yield HASH, small, small
+        for account in filter(checksums.is_crypto, pieces.accounts_in(together)):
+            yield CRYPTO, account, account
     for part in chain.from_iterable(map(pieces.parts_in, runs)):
-        yield _piece(TOKEN, part)
-
-
-def _piece(kind: str, written: str) -> Value:
-    return Value(kind, f"{kind}:{written}", written, is_piece=True)
+        yield TOKEN, part, part
 
 
 def _pieces_of(text: str) -> Sequence[str]:
@@ -201,29 +190,31 @@ def apart(texts: Iterable[str]) -> str:
     return (" |0| " if with_numbers > 1 else " | ").join(parts)
 
 
-def _phrases(words: Sequence[str], sizes: bytes, most: int) -> Iterator[Value]:
-    starts = [long.start() for long in _LONG_SIZE.finditer(sizes[: 1 - PHRASE_WORDS])]
+def _phrases(said: Said, most: int) -> Iterator[Value]:
+    words = said.words
+    last = len(words) - PHRASE_WORDS
+    starts = [at for at in said.long if at <= last]
     if len(starts) > most:
         sums = {at: crc32(words[at].lower().strip(_EDGES).encode(errors="replace")) for at in starts}
         starts = sorted(starts, key=sums.__getitem__)[:most]
     for at in starts:
         if not words[at].strip(_EDGES).isalpha():
             continue
-        said = [word.strip(_EDGES) for word in words[at : at + PHRASE_WORDS]]
-        if all(said):
-            phrase = " ".join(said).lower()
+        written = [word.strip(_EDGES) for word in words[at : at + PHRASE_WORDS]]
+        if all(written):
+            phrase = " ".join(written).lower()
             yield _value(PHRASE, phrase, phrase)
 
 
-def codes_of(numbers: Iterable[str], words: Iterable[str]) -> Iterator[Value]:
+def _codes(found: Found, numbers: Iterable[str], words: Iterable[str]) -> Iterator[Value]:
     """Everything that could be a one-time code: digits, also in groups, and words with a digit in them."""
-    for written in numbers:
+    for written in dict.fromkeys(numbers):
         digits = written if written.isdecimal() else _NO_DIGIT.sub("", written)
         if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
             yield _value(CODE, digits, digits)
-    for word in filter(_DIGIT.search, words):
+    for word in filter(_DIGIT.search, dict.fromkeys(words)):
         letters = word.strip(_EDGES).replace("-", "")
-        if 4 <= len(letters) <= 16 and letters.isalnum():
+        if 4 <= len(letters) <= 16 and letters.isalnum() and f"{CODE}:{letters}" not in found:
             yield code(letters)
 
 
@@ -267,20 +258,15 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else readable(text).lower().translate(TO_LATIN)
 
 
-def _collect(
-    found: Found,
-    text: str,
-    words: Sequence[str],
-    sizes: bytes,
-    most: int = MOST_VALUES,
-) -> None:
-    for value in _values(text, words, sizes):
+def _collect(found: Found, said: Said, most: int = MOST_VALUES) -> None:
+    for value in _values(said):
         if len(found) >= most:
             return
         found.setdefault(value.key, value)
 
 
-def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
+def _values(said: Said) -> Iterator[Value]:
+    text, shapes = said.text, said.shapes
     if "@" in text:
         yield from _addresses(text)
     if "://" in text:
@@ -288,11 +274,13 @@ def _values(text: str, words: Sequence[str], sizes: bytes) -> Iterator[Value]:
             for rest in url[1].split("://"):  # a link may name another one
                 yield from _of_link(rest)
         text = _URL.sub(_query_of, text)
+        shapes = shapes_of(text)
     if "." in text:
         for host in bare_hosts(text):
             yield from _of_link(host)
-    yield from _of_numbers(text)
-    if long := [words[found.start()] for found in _TOKEN_SIZE.finditer(sizes)]:
+    if said.has_digits:
+        yield from _of_numbers(text, shapes)
+    if said.long and (long := [said.words[at] for at in said.places_from(MIN_TOKEN)]):
         yield from _tokens("\n".join(long))
 
 
@@ -326,8 +314,8 @@ def _of_link(rest: str) -> Iterator[Value]:
         yield _value(HOST, name, host)
     if len(path) > 1:
         yield _value(LINK, f"{name}{path}", f"{authority}{path}")
-    for token in _TOKENISH.finditer(rest):
-        yield from _of_token(token[0])
+    if len(rest) >= MIN_TOKEN:
+        yield from _tokens(rest)
 
 
 def _query_of(url: re.Match[str]) -> str:
@@ -335,21 +323,13 @@ def _query_of(url: re.Match[str]) -> str:
     return f" {url[1].partition('?')[2].replace('&', ' ')}"
 
 
-def _of_numbers(text: str) -> Iterator[Value]:
-    shapes = shapes_of(text)
-    for start, end in _groups_of_digits(shapes):
+def _of_numbers(text: str, shapes: bytes) -> Iterator[Value]:
+    for group in _NUMBERS.finditer(shapes):
+        start, end = group.span()
         if shapes.endswith(_IBAN_HEAD, 0, start + 2) and (iban := checksums.iban_at(text, start - 2)):
             yield _value(IBAN, iban, iban)
         elif shapes.count(b"0", start, end) >= MIN_TELEPHONE:
             yield from _of_long_number(text[max(0, start - 1) : start], text[start:end])
-
-
-def _groups_of_digits(shapes: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where each begins and ends. Most of a text is no digit, and is passed at the speed of memchr."""
-    start = shapes.find(b"0")
-    while start >= 0 and (group := _DIGITS.match(shapes, start)):
-        yield group.span()
-        start = shapes.find(b"0", group.end())
 
 
 def _of_long_number(before: str, written: str) -> Iterator[Value]:
@@ -378,7 +358,7 @@ def _tokens(text: str) -> Iterator[Value]:
 
 
 def _of_token(written: str) -> Iterator[Value]:
-    if len(written) < MIN_TOKEN or (len(written) < SHORTEST_ACCOUNT and written.isalpha()):
+    if len(written) < SHORTEST_ACCOUNT and written.isalpha():
         return
     small = written.lower()
     if len(written) in HASH_LENGTHS and checksums.is_hexadecimal(small):
@@ -393,6 +373,6 @@ def _of_token(written: str) -> Iterator[Value]:
 def _is_random(written: str) -> bool:
     """Return whether a piece of it mixes letters and digits: words joined by dashes do not."""
     for piece in _SEGMENT.split(written):
-        if len(piece) >= MIN_SEGMENT and 2 <= sum(map(str.isdigit, piece)) < len(piece):
+        if len(piece) >= MIN_SEGMENT and not piece.isdigit() and len(_DIGIT.findall(piece)) > 1:
             return True
     return False
