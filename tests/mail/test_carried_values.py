@@ -12,6 +12,26 @@ from postroom_mail.screening.values import apart, carried_by
 
 PIECES = ("a", "Z", "é", "ﬁ", "٣", "0", "7", "@", ".", ":", "/", "_", "-", " ", "\n", "=", "%40", "12 34")
 ENDS_OF_NUMBERS = (*"1(a.):-*+>• \t", "12", "line ", "  ")
+SHORT_WORDS = (
+    *(
+        "Re:",
+        "the",
+        "Mail",
+        "order",
+        "4711",
+        "12",
+        "a",
+        "be",
+        "ad",
+        "DE89",
+        "dot",
+        "hxxp:",
+        "x,",
+        "y.",
+        "no!",
+    ),
+    *("61", "2e", "0x4", "|", "|0|", "b4", "Hello", "12345"),
+)
 JOINTS = ("a", '"', "'", "`", "+", ",", " ", "\t", "\u2028", "\xa0", "?", ".")
 texts = st.text() | st.lists(st.sampled_from(PIECES)).map("".join)
 
@@ -70,6 +90,31 @@ def test_an_address_in_words_is_seen(text: str) -> None:
     words = (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]")
     is_spelled = any(form in text.lower() for form in (*signs, *words))
     assert disguises._is_spelled(text.lower(), Said(text).signs) == is_spelled
+
+
+@given(st.lists(st.sampled_from(SHORT_WORDS), max_size=12).map(" ".join))
+def test_an_ordinary_text_hides_nothing(text: str) -> None:
+    said = Said(text)
+    forms = (*disguises.undone(said), *spellings.spelled(said), *spellings._of_numbers(said))
+    assert not (spellings.is_ordinary(said) and any(map(hides_a_value, forms))), text
+
+
+def hides_a_value(form: str) -> bool:
+    return bool({key for key in carried_by([form]) if not key.startswith("phrase:")})
+
+
+def test_subjects_and_names_are_ordinary() -> None:
+    for text in ("Mail 4711 | Bench", "p123 |0| d23 example", "Re: Your order, please", "Anna | Shop Ltd."):
+        assert spellings.is_ordinary(Said(text)), text
+    for text in (
+        "4711 4712 4713",
+        "say anna dot example",
+        "61 2e 64 65",
+        "hello@shop",
+        "a b c d e f",
+        "aGVsbG8x",
+    ):
+        assert not spellings.is_ordinary(Said(text)), text
 
 
 @given(texts, texts)

@@ -100,7 +100,7 @@ def digits_in(runs: str) -> Iterator[str]:
 
 
 def cards_in(digits: str) -> Iterator[str]:
-    for length in checksums.CARD_LENGTHS if len(digits) >= checksums.CARD_LENGTHS[0] else ():
+    for length in checksums.CARD_LENGTHS:
         for at in range(len(digits) - length + 1):
             if checksums.is_card(card := digits[at : at + length]):
                 yield card

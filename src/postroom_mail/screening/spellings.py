@@ -64,6 +64,9 @@ _INNER_EMPHASIS = re.compile(r"\w(?:\*\*|~~|`)\w")
 _SHORT_RUN = b"\x01" * 6
 _ONE_FOR_SHORT = bytes.maketrans(b"\x02\x03\x04\x05", b"\x01\x01\x01\x01")
 _IS_OF_FEW = bytes(SHORTEST_ENCODED <= size < SHORTEST + 2 for size in range(256))
+_ONE_FOR_THREE = bytes.maketrans(b"\x02\x03", b"\x01\x01")
+LONGEST_ORDINARY = 300
+_ORDINARY = re.compile(r"(?:(?:(?:[A-Za-z][a-z]{0,10}|[A-Za-z0-9]{1,5})[.,:;!?]?|\|(?:0\|)?)(?: |\Z))*+")
 _HEX_PART = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -78,6 +81,21 @@ def spelled(said: Said) -> Iterator[str]:
     if "\n" in said.text:
         forms.append(_of_lines(said.text))
     return islice(chain.from_iterable(forms), MOST_FORMS)
+
+
+def is_ordinary(said: Said) -> bool:
+    """Return whether no value can be hidden in a text: it has short plain words and few digits."""
+    text = said.text
+    if len(text) > LONGEST_ORDINARY or not _ORDINARY.fullmatch(text):
+        return False
+    small = text.lower()
+    return (
+        said.shapes.count(b"0") - text.count("|0|") < FEWEST_DIGITS
+        and "dot" not in small
+        and "hxxp" not in small
+        and _SHORT_RUN not in said.sizes.translate(_ONE_FOR_THREE)
+        and not any(True for _ in _runs_of_equals(said.sizes))
+    )
 
 
 def _of_numbers(said: Said) -> Iterator[str]:

@@ -22,7 +22,7 @@ from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_ho
 from postroom_mail.screening.known_names import COMMON_HOSTS
 from postroom_mail.screening.marks import marked_of, may_be_marked, numbers_in
 from postroom_mail.screening.said import Said, shapes_of
-from postroom_mail.screening.spellings import spelled
+from postroom_mail.screening.spellings import is_ordinary, spelled
 
 ADDRESS, LINK, HOST, TELEPHONE = "address", "link", "host", "telephone"
 IBAN, CARD, CRYPTO = "iban", "card", "crypto"
@@ -41,7 +41,7 @@ SHOWN_CHARACTERS = 200
 MIN_TELEPHONE, MAX_TELEPHONE, COMPARED_DIGITS = 8, 15, 8
 MIN_TOKEN, MIN_SEGMENT = 20, 10
 DIFFERENT_DIGITS = 3  # of a telephone number: fewer are a counter or zeros
-SHORTEST = 4  # a one-time code
+SHORTEST, LONGEST_CODE, LONGEST_CODE_WORD = 4, 10, 16  # a one-time code: of digits, and with letters
 SHORTEST_ACCOUNT = 26  # of a cryptocurrency
 HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
@@ -117,8 +117,7 @@ def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
                 numbers += numbers_in(form)
                 marked += filter(_DIGIT.search, filterfalse(str.isalpha, form.words))
         if numbers or marked:
-            for each in tuple(_codes(found, numbers, marked)):
-                found.setdefault(each.key, each)
+            _collect_codes(found, numbers, marked)
         for each in _phrases(said, len(said.words)) if len(said.words) >= PHRASE_WORDS else ():
             found.setdefault(each.key, each)
         for kind, compared, shown in islice(_in_pieces(said), most) if said.has_digits else ():
@@ -129,7 +128,7 @@ def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
 
 def _forms_of(said: Said, marked: Sequence[str]) -> Iterator[Said]:
     """Yield what a text stands for once it is decoded, put together or turned around, and what that does."""
-    forms = [*undone(said), *spelled(said)]
+    forms = [] if is_ordinary(said) else [*undone(said), *spelled(said)]
     for word in islice(filter(_ENCODED.fullmatch, tuple(marked)), MOST_TURNED):
         forms += chain.from_iterable(undone(Said(form)) for form in turned("", [word]))
     if marked or "\n" in said.text:
@@ -157,19 +156,22 @@ def _in_pieces(said: Said) -> Iterator[tuple[str, str, str]]:
         for iban in pieces.ibans_in(together):
             yield IBAN, iban, iban
     for digits in pieces.digits_in(together):
-        for card in pieces.cards_in(digits):
-            yield CARD, card, card
+        if len(digits) >= checksums.CARD_LENGTHS[0]:
+            for card in pieces.cards_in(digits):
+                yield CARD, card, card
         if MIN_TELEPHONE <= len(digits) <= MAX_TELEPHONE and len(set(digits)) >= DIFFERENT_DIGITS:
             yield TELEPHONE, digits[-COMPARED_DIGITS:], digits
-        if SHORTEST <= len(digits) <= 10:
+        if SHORTEST <= len(digits) <= LONGEST_CODE:
             yield CODE, digits, digits
     if len(together) >= pieces.SHORTEST_ACCOUNT:
         for small in pieces.hashes_in(together, HASH_LENGTHS):
             yield HASH, small, small
         for account in filter(checksums.is_crypto, pieces.accounts_in(together)):
             yield CRYPTO, account, account
-    for part in chain.from_iterable(map(pieces.parts_in, runs)):
-        yield TOKEN, part, part
+    for run in runs:
+        if len(run) >= pieces.PART:
+            for part in pieces.parts_in(run):
+                yield TOKEN, part, part
 
 
 def _pieces_of(text: str) -> Sequence[str]:
@@ -206,16 +208,25 @@ def _phrases(said: Said, most: int) -> Iterator[Value]:
             yield _value(PHRASE, phrase, phrase)
 
 
-def _codes(found: Found, numbers: Iterable[str], words: Iterable[str]) -> Iterator[Value]:
-    """Everything that could be a one-time code: digits, also in groups, and words with a digit in them."""
+def _collect_codes(found: Found, numbers: Iterable[str], words: Iterable[str]) -> None:
+    """Add all that could be a one-time code: digits, also in groups, and words with a digit in them."""
     for written in dict.fromkeys(numbers):
         digits = written if written.isdecimal() else _NO_DIGIT.sub("", written)
-        if 4 <= len(digits) <= 10 and not (len(digits) == 4 and digits[:2] in ("19", "20")):
-            yield _value(CODE, digits, digits)
+        is_year = len(digits) == 4 and digits[:2] in ("19", "20")
+        if (
+            SHORTEST <= len(digits) <= LONGEST_CODE
+            and not is_year
+            and (key := f"{CODE}:{digits}") not in found
+        ):
+            found[key] = Value(CODE, key, digits)
     for word in filter(_DIGIT.search, dict.fromkeys(words)):
         letters = word.strip(_EDGES).replace("-", "")
-        if 4 <= len(letters) <= 16 and letters.isalnum() and f"{CODE}:{letters}" not in found:
-            yield code(letters)
+        if (
+            SHORTEST <= len(letters) <= LONGEST_CODE_WORD
+            and letters.isalnum()
+            and f"{CODE}:{letters}" not in found
+        ):
+            found.setdefault((value := code(letters)).key, value)
 
 
 def code(written: str) -> Value:
