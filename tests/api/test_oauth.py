@@ -304,6 +304,73 @@ async def test_what_is_wrong_with_a_request_is_told_to_the_program(server: Serve
 
 
 @pytest.mark.sqlite_alone
+async def test_errors_have_the_words_of_oauth_and_a_message_as_every_error(server: Server) -> None:
+    client_id = await register(server)
+    forms: tuple[tuple[str, dict[str, str], tuple[int, str]], ...] = (
+        ("token", {"client_id": client_id}, (400, "invalid_request")),
+        ("token", {"client_id": client_id, "grant_type": "password"}, (400, "unsupported_grant_type")),
+        ("token", {"client_id": "\0", "grant_type": "refresh_token"}, (400, "invalid_request")),
+        ("token", {"client_id": "prc_nobody", "grant_type": "refresh_token"}, (401, "invalid_client")),
+        ("revoke", {"client_id": client_id}, (400, "invalid_request")),
+    )
+    for path, form, error in forms:
+        answer = await server.api.post(f"/oauth/{path}", data=form)
+        assert told(answer) == error, form
+        assert answer.json()["message"] == answer.json()["error_description"]
+    async with person(server) as page:
+        answered = answer_of(await page.get("/app/authorize", params=asked(client_id, response_type="")))
+        assert answered["error"] == "invalid_request"
+    assert told(await server.api.post("/auth/cli/start", content=b"{")) == (400, "bad_request")
+    for path in ("/mcp/nonsense", "/mcp/inbox/", "/mcp/inbox/a/b"):
+        answer = await server.api.get(f"/.well-known/oauth-protected-resource{path}")
+        assert told(answer) == (404, "not_found"), path
+
+
+@pytest.mark.sqlite_alone
+async def test_a_program_signs_in_where_an_address_names_the_inbox(server: Server) -> None:
+    inbox_id = await server.new_inbox("by-address")
+    by_id, by_address = (f"/mcp/inbox/{name}" for name in (inbox_id, "by-address@postroom.localhost"))
+    refused = await ask_mcp(server, "pr_nobody", by_address)
+    described = f"{server.base_url}/.well-known/oauth-protected-resource{by_address}"
+    assert refused.headers["www-authenticate"] == f'Bearer resource_metadata="{described}"'
+    resource = (await server.api.get(described)).json()["resource"]
+    assert resource == f"{server.base_url}{by_address}"
+    client_id = await register(server)
+    async with person(server) as page:
+        code = answer_of(await consent(page, asked(client_id, resource=resource), level="send"))["code"]
+    given = (await exchange(server, client_id, code, resource=resource)).json()
+    for path in (by_address, by_id):
+        assert (await ask_mcp(server, given["access_token"], path)).status_code == 200
+    assert (await ask_mcp(server, given["access_token"])).status_code == 401
+    renewed = await renew(server, client_id, given["refresh_token"], resource=resource)
+    assert renewed.status_code == 200
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("name", ["%E2%98%83", "%FF", "%00", "a%0D%0ASet-Cookie:%20b", "a%22b"])
+async def test_a_refusal_names_any_address_of_mcp_without_breaking(server: Server, name: str) -> None:
+    refused = await server.api.post(f"/mcp/inbox/{name}", headers={"Authorization": ""})
+    assert told(refused) == (401, "unauthorized")
+    named = re.fullmatch(r'Bearer resource_metadata="([!#-~]+)"', refused.headers["www-authenticate"])
+    assert named
+    assert "set-cookie" not in refused.headers
+
+
+@pytest.mark.sqlite_alone
+async def test_an_app_may_ask_with_a_long_state_also_before_anybody_is_signed_in(server: Server) -> None:
+    client_id = await register(server)
+    wanted = asked(client_id, state="%/" * 500)
+    async with browser(server) as stranger:
+        led = await stranger.get((await stranger.get("/app/authorize", params=wanted)).headers["location"])
+        assert led.status_code == 200
+    async with person(server) as page:
+        assert (await page.get("/app/authorize", params=wanted)).status_code == 200
+        assert answer_of(await consent(page, wanted, decision="refuse"))["state"] == wanted["state"]
+        too_long = asked(client_id, state="x" * 4_000)
+        assert (await page.get("/app/authorize", params=too_long)).status_code == 431
+
+
+@pytest.mark.sqlite_alone
 async def test_a_code_is_good_once_for_a_minute_and_for_whom_it_was_given(server: Server) -> None:
     async with person(server) as page:
         client_id, other = await register(server), await register(server, name="Other")

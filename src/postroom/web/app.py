@@ -48,8 +48,8 @@ from postroom.web.call import Call, RequestOrigin, calls_from, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
+from postroom.web.mcp import ASKED_PATH, NARROWING, McpApp, Narrowing, narrowing_of
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
-from postroom.web.mcp import NARROWING, McpApp, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.oauth import endpoints as oauth
 from postroom.web.public import Site
@@ -228,7 +228,7 @@ class App:
             return await file_links.answer(self._resources, kind, state.request)
         if (narrowing := narrowing_of(path)) is not None:
             narrowed = await inbox_names.in_narrowing(self._resources, narrowing)
-            state.request.scope["path"] = narrowed.path
+            state.request.scope.update({"path": narrowed.path, ASKED_PATH: path})
             return await self._open_mcp(state, narrowed)
         if oauth.is_own(path):
             state.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX

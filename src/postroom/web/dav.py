@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -19,7 +20,7 @@ from postroom.operations.folders import names
 from postroom.operations.folders.names import InboxLogin
 from postroom.resources import Resources
 from postroom.web.call import Call
-from postroom.web.mcp import RESOURCE_METADATA, narrowing_of
+from postroom.web.mcp import ASKED_PATH, RESOURCE_METADATA, narrowing_of
 from postroom.web.requests.authentication import client_address
 from postroom.web.requests.request_body import header, read_bytes
 
@@ -29,14 +30,17 @@ HOW = "The user name is the inbox's address, the password an API key for it."
 
 
 def challenge(resources: Resources, request: Request) -> str:
-    """Return how to sign in: MCP clients are told where to read it (RFC 9728, section 5.1)."""
+    """Return how to sign in: MCP clients are told where to read it (RFC 9728, section 5.1).
+
+    The path is as requested: a stranger learns no id of an inbox.
+    """
     path = request.scope["path"]
     if is_own(path):
         return CHALLENGE
-    narrowing = narrowing_of(path)
-    if narrowing is None:
+    if narrowing_of(path) is None:
         return "Bearer"
-    described = f"{resources.config.base_url}{RESOURCE_METADATA}{narrowing.path}"
+    asked = quote(request.scope.get(ASKED_PATH, path), safe="/@+")
+    described = f"{resources.config.base_url}{RESOURCE_METADATA}{asked}"
     return f'Bearer resource_metadata="{described}"'
 
 

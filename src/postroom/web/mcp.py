@@ -53,6 +53,7 @@ HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\[\]:@/]+)(:[0-9]+)?")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LONGEST_SETS = 200  # characters of `?tools=`
 PARTS_LIMIT = 50_000  # of a larger body: values, names and separators in texts together
+ASKED_PATH = "postroom.asked_path"  # as requested, before an address in it becomes an id
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
 

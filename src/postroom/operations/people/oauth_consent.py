@@ -3,6 +3,7 @@
 import re
 import secrets
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -79,6 +80,8 @@ def require_client(tx: Tx, asked: Asked) -> OauthClient:
 
 def require_sound(asked: Asked, config: Config) -> str:
     """Errors that the program itself is told of. Returns the resource."""
+    if not asked.response_type:
+        raise OauthError("The parameter response_type is missing.", oauth="invalid_request")
     if asked.response_type != "code":
         raise OauthError("response_type must be code.", oauth="unsupported_response_type")
     if asked.code_challenge_method != "S256" or CHALLENGE.fullmatch(asked.code_challenge) is None:
@@ -95,6 +98,16 @@ def require_resource(asked: str, config: Config) -> str:
     if path not in (MCP_PATH, READONLY_PATH) and not is_inbox:
         raise OauthError("resource must be an address of MCP on this server.", oauth="invalid_target")
     return resource
+
+
+def with_inbox_id(tx: Tx, resource: str) -> str:
+    """Return the resource with the id of its inbox in place of an address: tokens are bound to that."""
+    before, prefix, named = resource.partition(INBOX_PREFIX)
+    named = unquote(named)
+    if "@" not in named:
+        return resource
+    (inbox_id,) = inboxes.with_ids(tx, [named])
+    return f"{before}{prefix}{inbox_id}"
 
 
 def offered_levels(caller: Caller, resource: str) -> list[str]:
@@ -119,7 +132,8 @@ def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Scop
 def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, now: int) -> str:
     """Returns the code that the program exchanges for tokens."""
     users.require_still(tx, caller, READ)
-    client, resource = require_client(tx, asked), require_sound(asked, config)
+    client = require_client(tx, asked)
+    resource = with_inbox_id(tx, require_sound(asked, config))
     if choice.level not in offered_levels(caller, resource):
         raise Forbidden("You cannot allow a program to do more than you may.", field="level")
     within = find_within(tx, caller, choice.scope_id, resource)
@@ -153,7 +167,8 @@ def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Token
     client = oauth_clients.find(tx, client_id)
     if client is None:
         raise OauthError("This program is not registered here.", oauth="invalid_client")
-    resource = require_resource(form["resource"], config) if form.get("resource") else None
+    named = form.get("resource")
+    resource = with_inbox_id(tx, require_resource(named, config)) if named else None
     if form.get("grant_type") == "refresh_token":
         return grants.refresh(tx, form.get("refresh_token", ""), client_id, resource, now)
     if form.get("grant_type") != "authorization_code":

@@ -26,15 +26,18 @@ from postroom.web.dashboard.reference import reference
 from postroom.web.dashboard.review import LinkPage, ReviewPage
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.dashboard.unsubscribe import UnsubscribePage
+from postroom.web.oauth.endpoints import CONSENT_PATH
 from postroom.web.operations import require_permitted
 from postroom.web.requests import cookies
-from postroom.web.requests.request_body import read_query, require_short_query
+from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, read_query, require_short_query
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routing import ACCOUNT, Route, Router
 
 PACKED_ABOVE_BYTES = 2_000
 PACKING = 4
 ROUTER = Router(PAGES)
+# Apps may ask with a long state or redirect; a sign-in page encodes all of it once more.
+LONG_QUERIES = {CONSENT_PATH: 4_000, sign_in.PATH: 8_000}
 SIGNED_IN = "postroom.signed_in"  # in the scope of a request: its session and caller, once found
 UNAVAILABLE = 503
 FIELDS = {
@@ -86,8 +89,8 @@ class Dashboard:
         return reference.answer(page, self._resources.config.base_url)
 
     async def _answer(self, request: Request) -> tuple[str, Response]:
-        require_short_query(request)
         path = request.scope["path"]
+        require_short_query(request, LONG_QUERIES.get(path, UNQUOTE_IN_LOOP_BYTES))
         if path.startswith(f"{assets.PATH}/"):
             return "static", assets.answer(request, self._renderer.by_url)
         if path in assets.FIXED:

@@ -11,7 +11,7 @@ from postroom.accounts.oauth import device_codes
 from postroom.accounts.oauth.oauth_error import OauthError
 from postroom.clock import SECOND
 from postroom.config import Config
-from postroom.errors import BadRequest, MethodNotAllowed, UnsupportedMediaType
+from postroom.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from postroom.operations.people import oauth_consent
 from postroom.operations.people.oauth_consent import Asked
 from postroom.resources import Resources
@@ -52,11 +52,7 @@ async def answer(resources: Resources, request: Request) -> Response:
 
 async def _answer(resources: Resources, request: Request, path: str) -> Response:
     if path.startswith(RESOURCE_PREFIX):
-        resource = oauth_consent.require_resource(
-            resources.config.base_url + path.removeprefix("/.well-known/oauth-protected-resource"),
-            resources.config,
-        )
-        return to_json(describe_resource(resource, resources.config))
+        return to_json(describe_resource(require_described(path, resources.config), resources.config))
     if path == WELL_KNOWN:
         return to_json(describe_server(resources.config))
     if path == "/oauth/authorize":
@@ -69,8 +65,9 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
         return await poll(resources, request)
     form = await read_form(request)
     if path == "/oauth/revoke":
-        await resources.db.write(oauth_consent.revoke, form.get("token", ""))
+        await resources.db.write(oauth_consent.revoke, require_parameter(form, "token"))
         return to_json({})
+    require_parameter(form, "grant_type")
     tokens = await resources.db.write(oauth_consent.give_tokens, form, resources.config, resources.now())
     if tokens is None:
         raise OauthError(
@@ -78,6 +75,14 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
             oauth="invalid_grant",
         )
     return to_json(oauth_consent.show_tokens(tokens))
+
+
+def require_described(path: str, config: Config) -> str:
+    described = config.base_url + path.removeprefix("/.well-known/oauth-protected-resource")
+    try:
+        return oauth_consent.require_resource(described, config)
+    except OauthError as error:
+        raise NotFound(error.message) from None
 
 
 def describe_server(config: Config) -> dict[str, object]:
@@ -135,7 +140,7 @@ async def register(resources: Resources, request: Request) -> Response:
 
 
 async def start(resources: Resources, request: Request) -> Response:
-    await read_bytes(request, BODY_LIMIT_BYTES)
+    require_json(await read_bytes(request, BODY_LIMIT_BYTES) or b"{}")
     request_id, code = await resources.db.write(
         oauth_consent.start_device, client_address(request), resources.now()
     )
@@ -148,6 +153,14 @@ async def start(resources: Resources, request: Request) -> Response:
             "expiresInSeconds": device_codes.LIFETIME // SECOND,
         }
     )
+
+
+def require_json(raw: bytes) -> None:
+    require_bounded(raw)
+    try:
+        msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadRequest("The body must be JSON.") from None
 
 
 async def poll(resources: Resources, request: Request) -> Response:
@@ -169,12 +182,22 @@ async def read_form(request: Request) -> dict[str, str]:
         raise OauthError("The form could not be read.", oauth="invalid_request") from None
     if len({name for name, _ in pairs}) < len(pairs):
         raise OauthError("A parameter was given twice.", oauth="invalid_request")
+    if any("\0" in name or "\0" in value for name, value in pairs):
+        raise OauthError("A parameter has a NUL character.", oauth="invalid_request")
     return dict(pairs)
 
 
+def require_parameter(form: dict[str, str], name: str) -> str:
+    if not form.get(name):
+        raise OauthError(f"The parameter {name} is missing.", oauth="invalid_request")
+    return form[name]
+
+
 def refusal(error: OauthError) -> Response:
+    """The body of RFC 6749, section 5.2, and `message` as in every other error."""
     status = 401 if error.oauth == "invalid_client" else 400
-    return to_json({"error": error.oauth, "error_description": error.message}, status)
+    body = {"error": error.oauth, "error_description": error.message, "message": error.message}
+    return to_json(body, status)
 
 
 def to_json(value: object, status: int = 200) -> Response:

@@ -53,10 +53,10 @@ def has_short_query(request: HTTPConnection) -> bool:
     return len(request.scope["query_string"]) <= UNQUOTE_IN_LOOP_BYTES
 
 
-def require_short_query(request: HTTPConnection) -> None:
+def require_short_query(request: HTTPConnection, most: int = UNQUOTE_IN_LOOP_BYTES) -> None:
     """For addresses that take only short queries: pages, streams."""
-    if not has_short_query(request):
-        raise HeadersTooLarge(f"The query of this URL is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
+    if len(request.scope["query_string"]) > most:
+        raise HeadersTooLarge(f"The query of this URL is longer than {most} bytes.")
 
 
 async def require_scope_filters_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
