@@ -30,10 +30,11 @@ class Said:
         self.text = text
         self.words = text[:most].split()
         self.sizes = sizes_of(self.words)
-        letters = text.encode("latin-1", "replace")
+        letters = _letters_of(text)
         self.shapes = letters.translate(_SHAPES)
         self.signs = letters.translate(None, _WITHOUT_SIGNS)
-        self.long = [each.start() for each in _ONE.finditer(self.sizes.translate(_IS_LONG))]
+        flags = self.sizes.translate(_IS_LONG)
+        self.long = [each.start() for each in _ONE.finditer(flags)] if 1 in flags else []
         self.has_digits = b"0" in self.shapes
         self._odd: set[str] | None = None
         self._digits: list[int] | None = None
@@ -71,4 +72,9 @@ def sizes_of(words: Sequence[str]) -> bytes:
 
 
 def shapes_of(text: str) -> bytes:
-    return text.encode("latin-1", "replace").translate(_SHAPES)
+    return _letters_of(text).translate(_SHAPES)
+
+
+def _letters_of(text: str) -> bytes:
+    """Return a byte for each letter; ASCII needs no look at the others."""
+    return text.encode() if text.isascii() else text.encode("latin-1", "replace")

@@ -23,6 +23,8 @@ SHORTEST_ENCODED = 6  # letters of a one-time code in base64
 _HEAD = re.compile(r"0[xX](?=[0-9a-fA-F]{2})|\b[uU]\+(?:00)?(?=[0-9a-fA-F]{2})")
 _NUMBERS = re.compile(r"(?<![\w.])\d{2,3}(?:[\s,;]{1,2}\d{2,3}){3,}+(?![\w.])")
 FEWEST_DIGITS = 7  # of hexadecimal letters of a value: "a.de" is 61 2e 64 65
+FEWEST_BYTES = 3  # of hexadecimal letters
+_HEX_WORD = re.compile(r"(?<!\w)(?:0[xX])?[0-9a-fA-F]{2}")
 _FEW = 8  # numbers of letters that stand for digits alone: more than these may be any text
 _BITS = re.compile(r"(?<!\w)(?:[01]{8}[\s,]{0,2}){4,}+")
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -66,7 +68,9 @@ _ONE_FOR_SHORT = bytes.maketrans(b"\x02\x03\x04\x05", b"\x01\x01\x01\x01")
 _IS_OF_FEW = bytes(SHORTEST_ENCODED <= size < SHORTEST + 2 for size in range(256))
 _ONE_FOR_THREE = bytes.maketrans(b"\x02\x03", b"\x01\x01")
 LONGEST_ORDINARY = 300
-_ORDINARY = re.compile(r"(?:(?:(?:[A-Za-z][a-z]{0,10}|[A-Za-z0-9]{1,5})[.,:;!?]?|\|(?:0\|)?)(?: |\Z))*+")
+_ORDINARY = re.compile(
+    r"(?:(?:(?:[A-Za-z][a-z]{0,10}|[A-Za-z0-9]{1,5}|[a-z]{1,11}\.[a-z]{1,11})[.,:;!?]?|\|(?:0\|)?)(?: |\Z))*+"
+)
 _HEX_PART = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -84,13 +88,14 @@ def spelled(said: Said) -> Iterator[str]:
 
 
 def is_ordinary(said: Said) -> bool:
-    """Return whether no value can be hidden in a text: it has short plain words and few digits."""
+    """Return whether no value can be hidden in a text: short plain words, one with a dot, and few numbers."""
     text = said.text
     if len(text) > LONGEST_ORDINARY or not _ORDINARY.fullmatch(text):
         return False
     small = text.lower()
     return (
-        said.shapes.count(b"0") - text.count("|0|") < FEWEST_DIGITS
+        ("." not in text or len(_DOTTED.findall(text)) < 2)
+        and (said.shapes.count(b"0") < FEWEST_DIGITS or len(_HEX_WORD.findall(text)) < FEWEST_BYTES)
         and "dot" not in small
         and "hxxp" not in small
         and _SHORT_RUN not in said.sizes.translate(_ONE_FOR_THREE)
