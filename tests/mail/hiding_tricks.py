@@ -126,6 +126,7 @@ MARKED_UP = [
     *_markup(
         "by markup", False,
         "<div hidden>WORDS</div>", "<div hidden=until-found>WORDS</div>", "<template>WORDS</template>",
+        "<div style= display:none>WORDS</div>",
         "<!-- WORDS -->", "<dialog>WORDS</dialog>", "<div popover>WORDS</div>",
         "<details><summary>More</summary>WORDS</details>",
         "<details><summary>More</summary><p>WORDS</p></details>",

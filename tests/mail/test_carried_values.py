@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from postroom_mail.screening import disguises, marks, spellings, values
 from postroom_mail.screening.marks import may_be_marked
 from postroom_mail.screening.said import Said, shapes_of
-from postroom_mail.screening.values import apart, carried_by
+from postroom_mail.screening.values import apart, carried_by, held_by
 
 PIECES = ("a", "Z", "é", "ﬁ", "٣", "0", "7", "@", ".", ":", "/", "_", "-", " ", "\n", "=", "%40", "12 34")
 ENDS_OF_NUMBERS = (*"1(a.):-*+>• \t", "12", "line ", "  ")
@@ -151,6 +151,12 @@ def test_links_numbers_and_words_behind_signs_are_found_together() -> None:
         found
     )
     assert {"telephone:01234567", "code:48213", "code:1234567"} <= set(found)
+
+
+def test_what_stands_before_a_full_stop_or_a_word_is_found() -> None:
+    assert "host:pay.evil.example" in held_by("See pay.evil.example. Now.")
+    numbers = " ".join(str(ord(sign)) for sign in "drop@collect.example")
+    assert "address:drop@collect.example" in carried_by([f"Write to {numbers} now."])
 
 
 def test_values_turned_around_are_found() -> None:

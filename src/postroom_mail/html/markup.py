@@ -105,11 +105,13 @@ _CLOSED_BY = {
 _TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
 # The form of nearly all tags. Others are read character by character, as browsers do.
 _BARE = "[a-zA-Z0-9#%._:/?&=;,+@~-]"
-_ATTRIBUTES = rf"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|{_BARE}++))?+)*+"
+_ATTRIBUTES = rf"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?>(?:=(?:\"[^\"]*+\"|'[^']*+'|{_BARE}++))?))*+"
 _USUAL_TAG = re.compile(rf"(?:/([a-zA-Z][a-zA-Z0-9]*+)\s*+|([a-zA-Z][a-zA-Z0-9]*+)({_ATTRIBUTES})\s*+/?)")
 _LINK = 'href="'
 _BEFORE_LINK = re.compile(rf"[a-zA-Z][a-zA-Z0-9]*+{_ATTRIBUTES}\s++")
-_USUAL_ATTRIBUTE = re.compile(r"""([a-zA-Z][a-zA-Z0-9:_-]*+)(?:=(?:"([^"]*+)"|'([^']*+)'|([^\s"']++)))?+""")
+_USUAL_ATTRIBUTE = re.compile(
+    r"""([a-zA-Z][a-zA-Z0-9:_-]*+)(?:=(?:"([^"]*+)"|'([^']*+)'|([^\s"']++))|(?!=))"""
+)
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
 _ATTRIBUTE = re.compile(
     r"""[\s/]*+(?:>|\Z|([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s>]*))?)"""

@@ -10,8 +10,8 @@ from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_K
 MAX_HOST = 253  # characters (RFC 1035)
 
 _DOT = re.compile(r"\.[A-Za-z]{2}")
-_HOST_BACK = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,5}+")
-_HOST_ON = re.compile(r"((?:\.[\w-]{1,63}+)++)(?::\d{1,5})?+((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
+_HOST_BACK = re.compile(r"[\w-]{1,63}+(?>(?:\.[\w-]{1,63}+){0,5})")
+_HOST_ON = re.compile(r"((?>(?:\.[\w-]{1,63}+)+))(?>(?::\d{1,5})?)((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
 
 
 def number_of_host(host: str) -> str:

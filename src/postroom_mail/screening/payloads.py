@@ -19,7 +19,7 @@ MOST_NOISE = 0.1
 FEWEST_PAIRS = 16
 FEWEST_DIFFERENT_PAIRS = 5
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{28,}+(?:\n[A-Za-z0-9+/_-]{4,}+)*+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{28,}+(?>(?:\n[A-Za-z0-9+/_-]{4,}+)*)")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\n]{0,2}){16,}+")
 _HEX_NOISE = re.compile(r"0x|\\x|[ :,\n]")
 _PERCENT = re.compile(r"(?<![\w.~%])[\w.~!'()*+-]{0,40}(?:%[0-9A-Fa-f]{2}[\w.~!'()*+-]{0,20}+){4,}+")

@@ -21,7 +21,7 @@ LONGEST_LINK = 20_000
 LONGEST_ITEM = 120  # letters of a line of a list with a piece of a value
 SHORTEST_ENCODED = 6  # letters of a one-time code in base64
 _HEAD = re.compile(r"0[xX](?=[0-9a-fA-F]{2})|\b[uU]\+(?:00)?(?=[0-9a-fA-F]{2})")
-_NUMBERS = re.compile(r"(?<![\w.])\d{2,3}(?:[\s,;]{1,2}\d{2,3}){3,}+(?![\w.])")
+_NUMBERS = re.compile(r"(?<![\w.])\d{2,3}(?>(?:[\s,;]{1,2}\d{2,3}){3,})(?![\w.])")
 FEWEST_DIGITS = 7  # of hexadecimal letters of a value: "a.de" is 61 2e 64 65
 FEWEST_BYTES = 3  # of hexadecimal letters
 _HEX_WORD = re.compile(r"(?<!\w)(?:0[xX])?[0-9a-fA-F]{2}")

@@ -47,7 +47,7 @@ HASH_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
 _BEFORE_AT = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]{1,64}+")
 _AROUND_A_NAME = re.compile(r"[!#$%&'*/=?^`{|}~]+[._+-]*|\A[._+-]+")  # of quotes, Markdown or a link
-_DOMAIN = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+)++")
+_DOMAIN = re.compile(r"[\w-]{1,63}+(?>(?:\.[\w-]{1,63}+)+)")
 _URL = re.compile(r"://([^\s<>\"'`\\^{|}]+)")
 # Digits with at most two signs between each: as many as a telephone number has, or two behind two letters.
 _NUMBERS = re.compile(rb"0(?:(?:-{0,2}0){7,}+|(?<=aa0)0(?:-{0,2}0)*+)")
