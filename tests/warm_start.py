@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import connection, forkserver, parent_process, reduction
 from pathlib import Path
@@ -55,8 +55,9 @@ def start(
     log: IO[Any],
     descriptors: int | None = None,
     makes_database: bool = False,
+    before: Callable[[], None] | None = None,
 ) -> "Forked":
-    """`postroom serve` in the current folder; what it prints is in `stdout`."""
+    """`postroom serve` in the current folder; what it prints is in `stdout`. It calls `before` first."""
     folder = Path(environment["POSTROOM_DATA_DIR"])
     # A child that a killed server was just starting has all its files until it becomes another program.
     wait_until(lambda: not (folder / LOCK_NAME).exists() or not is_locked(folder / LOCK_NAME))
@@ -66,7 +67,8 @@ def start(
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as theirs:
         files = {1: theirs.fileno(), 2: log.fileno()}
-        return Forked(["serve"], environment, files, descriptors=descriptors, stdout=os.fdopen(reading))
+        out = os.fdopen(reading)
+        return Forked(["serve"], environment, files, descriptors=descriptors, stdout=out, before=before)
 
 
 def start_command(arguments: list[str], environment: Mapping[str, str]) -> "Forked":
@@ -153,10 +155,11 @@ class Forked:
         descriptors: int | None = None,
         stdout: IO[str] | None = None,
         stderr: IO[str] | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self.stdout, self.stderr = stdout, stderr
         passed = {place: Passed(file) for place, file in files.items()}
-        order = (arguments, dict(environment), folder or os.getcwd(), passed, descriptors)
+        order = (arguments, dict(environment), folder or os.getcwd(), passed, descriptors, before)
         self._process = FORKS.Process(target=_become_postroom, args=order, daemon=True)
         with _one_at_a_time, contextlib.chdir(ROOT):
             forkserver.ensure_running()
@@ -194,6 +197,7 @@ def _become_postroom(
     folder: str,
     files: dict[int, int],
     descriptors: int | None,
+    before: Callable[[], None] | None,
 ) -> None:
     """All that the new process does. A command is given its input as well, and a session of its own."""
     from postroom.__main__ import main
@@ -212,6 +216,8 @@ def _become_postroom(
     if descriptors is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     threading.Thread(target=_end_with_the_test, daemon=True).start()
+    if before is not None:
+        before()
     main(arguments)
 
 

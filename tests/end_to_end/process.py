@@ -3,7 +3,7 @@
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,7 @@ def serving_process(
     workers: int = 1,
     descriptors: int | None = None,
     more: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
 ) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
@@ -58,7 +59,7 @@ def serving_process(
     }
 
     with log_path(folder).open("a") as log:
-        process = warm_start.start(os.environ | settings, log, descriptors)
+        process = warm_start.start(os.environ | settings, log, descriptors, before=before)
     assert process.stdout is not None
     try:
         assert "is ready" in process.stdout.readline(), log_path(folder).read_text()
