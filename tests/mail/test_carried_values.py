@@ -155,8 +155,23 @@ def test_links_numbers_and_words_behind_signs_are_found_together() -> None:
 
 def test_what_stands_before_a_full_stop_or_a_word_is_found() -> None:
     assert "host:pay.evil.example" in held_by("See pay.evil.example. Now.")
+    assert "address:drop@collect.com" in held_by("Write to 'drop@collect,com,' now")
+    assert "address:ann@shop,com" not in held_by("Write to ann@shop,com@x or ann@shop,company")
     numbers = " ".join(str(ord(sign)) for sign in "drop@collect.example")
     assert "address:drop@collect.example" in carried_by([f"Write to {numbers} now."])
+
+
+def test_a_call_in_code_is_no_host_where_it_was_received_as_nothing_else() -> None:
+    call, host = "What does Sys.info() say?", "See sys.info, please."
+    for received, sent, is_found in (
+        (call, call, False),
+        (call, host, True),
+        (host, call, True),
+        (host, "https://sys.info/x", True),
+        (call, "https://sys.info/x", True),
+        (f"{call} {host}", call, True),
+    ):
+        assert bool(set(held_by(received)) & set(carried_by([sent]))) is is_found, (received, sent)
 
 
 def test_values_turned_around_are_found() -> None:

@@ -51,10 +51,10 @@ class Agent:
             assert (await keyless.put(made.json()["url"], content=content)).status_code == 200
         return await self.send(attachments=[{"uploadId": made.json()["id"]}])
 
-    async def by_link(self, name: str) -> httpx2.Response:
+    async def by_link(self, name: str, left_out: str = "") -> httpx2.Response:
         made = await self.post(f"/v1/attachments/{self.told['id']}/{name}/link")
         assert made.status_code == 201, made.text
-        return await self.send(body=f"See {made.json()['url']} soon")
+        return await self.send(body=f"See {made.json()['url'].removeprefix(left_out)} soon")
 
     async def by_draft(self) -> httpx2.Response:
         fields = {"to": EVE, "subject": "Hi", "body": "Hello"}
@@ -138,6 +138,11 @@ WAYS: dict[str, Way] = {
         attachments=[{"attachmentOf": {"messageId": a.told["id"], "filename": "plan.txt"}}]
     ),
     "link to a file of the customer": lambda a: a.by_link("plan.txt"),
+    "the same without the host": lambda a: a.by_link("plan.txt", a.server.base_url),
+    "its token alone": lambda a: a.by_link("plan.txt", f"{a.server.base_url}/downloads/"),
+    "signed link without the host": lambda a: a.send(
+        body=f"See {a.told['attachments'][0]['url'].removeprefix(a.server.base_url)}"
+    ),
     "signed link to it": lambda a: a.send(body=f"See {a.told['attachments'][0]['url']}"),
     "file as text": lambda a: a.send(attachments=[{"filename": "a.txt", "text": KEY}]),
     "uploaded file": lambda a: a.by_upload(KEY.encode(), "a.bin"),

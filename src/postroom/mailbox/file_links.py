@@ -100,12 +100,15 @@ def find_by_path(tx: Tx, kind: str, path: str, now: int) -> FileLink:
     return _to_link(row)
 
 
-def find_message_id(tx: Tx, token: str) -> str | None:
-    """Return the message whose file a download with this token gives."""
-    row = tx.one(
-        "select message_id from file_links where token_hash = :token_hash", token_hash=hash_token(token)
+def list_message_ids(tx: Tx, tokens: Sequence[str]) -> list[str]:
+    """Return the messages whose files downloads with these tokens give."""
+    rows = all_of(
+        tx,
+        "select message_id from file_links where message_id is not null and :wanted",
+        "token_hash",
+        [hash_token(token) for token in tokens],
     )
-    return None if row is None else row["message_id"]
+    return sorted({row["message_id"] for row in rows})
 
 
 def use_up(tx: Tx, link: FileLink) -> None:

@@ -13,6 +13,7 @@ from postroom.storage.database import Row, Tx, all_of
 
 MOST_SOURCES = 64  # the oldest messages with a value that are looked at, and as many of the newest
 PLACE_BYTES = 3  # of a fingerprint, which say where the values of an inbox are
+MOST_LOOKED_AT = 1000  # of a value that many messages have, for those that name a recipient
 OF_THE_THREAD = 50  # the newest messages of the answered thread
 _COLUMNS = (
     "messages.id, messages.thread_id, messages.direction, messages.from_address, messages.is_imported,"
@@ -137,6 +138,22 @@ def list_sources(tx: Tx, inbox_id: str, value: str, thread_id: str | None = None
             most=OF_THE_THREAD,
         )
     return list({row["id"]: _to_source(row) for row in rows}.values())
+
+
+def list_naming(tx: Tx, inbox_id: str, value: str, other: str, most: int) -> list[ValueSource]:
+    """Return the newest messages of an inbox with two values: one that was written, and an address."""
+    key = _key_of(secret_values.get(tx, ORIGINS), inbox_id)
+    rows = tx.all(
+        f"select {_COLUMNS} from (select message_id from origin_values where fingerprint = :fingerprint"
+        " order by message_id desc limit :looked_at) as held join origin_values as named"
+        " on named.message_id = held.message_id and named.fingerprint = :other"
+        " join messages on messages.id = held.message_id order by messages.id desc limit :most",
+        fingerprint=_fingerprint(key, value),
+        other=_fingerprint(key, other),
+        looked_at=MOST_LOOKED_AT,
+        most=most,
+    )
+    return [_to_source(row) for row in rows]
 
 
 def _list_in_order(tx: Tx, fingerprint: int, direction: str) -> list[Row]:

@@ -13,6 +13,7 @@ from itertools import islice
 from urllib.parse import unquote
 
 from postroom_mail.languages.folding import NO_WIDTH, TO_LATIN
+from postroom_mail.screening.hosts import is_top_level
 from postroom_mail.screening.said import Said
 from postroom_mail.screening.spellings import read_bytes
 
@@ -53,6 +54,7 @@ _SPELLED = (
     (b"{", re.compile(r"\{(?:\.|at\}|@)")),
     (b"*", re.compile(r"h\*\*p")),
 )
+_COMMA_FOR_DOT = re.compile(r"(@[\w-]{1,63}+),(?=([A-Za-z]{2,24})(?![\w.@-]))")  # drop@collect,com
 _FULL_STOP = re.compile(r"(?<=[A-Za-z0-9])\u3002(?=[A-Za-z0-9])")  # which browsers read as a dot
 # Letters that only programs see, digits of other scripts, and words of ASCII with Greek or Cyrillic letters.
 _TAGS = re.compile(r"[\U000e0020-\U000e007e]")
@@ -81,6 +83,8 @@ _SHORT_RUN = b"\x01" * _SINGLES
 
 def readable(text: str) -> str:
     """Return the text without invisible characters, its compatible letters and signs as ASCII has them."""
+    if "@" in text:
+        text = _COMMA_FOR_DOT.sub(_with_dot, text)
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
@@ -91,6 +95,10 @@ def readable(text: str) -> str:
     if _MIXED_SCRIPTS.search(plain):
         plain = _MIXED_SCRIPTS.sub(lambda found: found[0].translate(_ALIKE), plain)
     return _FULL_STOP.sub(".", plain) if "\u3002" in plain else plain
+
+
+def _with_dot(found: re.Match[str]) -> str:
+    return f"{found[1]}." if is_top_level(found[2]) else found[0]
 
 
 def hidden_in(text: str) -> str:

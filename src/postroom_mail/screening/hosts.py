@@ -4,11 +4,19 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom_mail.screening.known_names import COMMON_HOSTS, TOP_LEVELS, WELL_KNOWN
 
-MAX_HOST = 253  # characters (RFC 1035)
+T = TypeVar("T", bound=Struct)
 
+MAX_HOST = 253  # characters (RFC 1035)
+CALL = "("  # behind a name in code, and at the end of its key
+
+_HOST_KEY = "host:"
 _DOT = re.compile(r"\.[A-Za-z]{2}")
 _HOST_BACK = re.compile(r"[\w-]{1,63}+(?>(?:\.[\w-]{1,63}+){0,5})")
 _HOST_ON = re.compile(r"((?>(?:\.[\w-]{1,63}+)+))(?>(?::\d{1,5})?)((?:[/?#][^\s<>\"'`\\^{|}]*)?+)")
@@ -25,7 +33,7 @@ def number_of_host(host: str) -> str:
 
 
 def bare_hosts(text: str) -> Iterator[str]:
-    """Yield hosts without a scheme, each with the path behind it."""
+    """Yield hosts without a scheme, each with the path behind it, or the bracket of a call in code."""
     end = 0
     for dot in _DOT.finditer(text):
         at = dot.start()
@@ -44,7 +52,19 @@ def bare_hosts(text: str) -> Iterator[str]:
         start = at - back.end()
         if start and text[start - 1] == "@":
             continue
-        yield f"{back[0][::-1]}{on[1]}{on[2]}"
+        yield f"{back[0][::-1]}{on[1]}{on[2] or CALL * text.startswith(CALL, end)}"
+
+
+def with_calls(found: dict[str, T]) -> dict[str, T]:
+    """Return the values of a send with its hosts as they may have been received.
+
+    `Sys.info()` is a call in code: where it was received as nothing else, it may leave as a call.
+    """
+    for key in [each for each in found if each.startswith(_HOST_KEY)]:
+        value, host = found.pop(key), key.rstrip(CALL)
+        for form in (host,) if key.endswith(CALL) else (host, f"{host}{CALL}"):
+            found[form] = replace(value, key=form)
+    return found
 
 
 def says_something(host: str) -> bool:
@@ -57,7 +77,7 @@ def _says_something(host: str) -> bool:
     if host in COMMON_HOSTS or not is_reachable(host):
         return False
     labels = host.split(".")
-    return not any(".".join(labels[-count:]) in WELL_KNOWN for count in (2, 3))
+    return not any(".".join(labels[-count:]) in WELL_KNOWN for count in (1, 2, 3))
 
 
 def is_reachable(host: str) -> bool:

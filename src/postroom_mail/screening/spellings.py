@@ -68,9 +68,8 @@ _ONE_FOR_SHORT = bytes.maketrans(b"\x02\x03\x04\x05", b"\x01\x01\x01\x01")
 _IS_OF_FEW = bytes(SHORTEST_ENCODED <= size < SHORTEST + 2 for size in range(256))
 _ONE_FOR_THREE = bytes.maketrans(b"\x02\x03", b"\x01\x01")
 LONGEST_ORDINARY = 300
-_ORDINARY = re.compile(
-    r"(?:(?:(?:[A-Za-z][a-z]{0,10}|[A-Za-z0-9]{1,5}|[a-z]{1,11}\.[a-z]{1,11})[.,:;!?]?|\|(?:0\|)?)(?: |\Z))*+"
-)
+_PLAIN = r"[A-Za-z][a-z]{0,10}+|[A-Za-z0-9]{1,5}+|[a-z]{1,11}+\.[a-z]{1,11}+"
+_ORDINARY = re.compile(rf"(?>(?:(?:(?:{_PLAIN})[.,:;!?]?|\|(?:0\|)?)(?: |\Z))*)")
 _HEX_PART = re.compile(r"[0-9a-fA-F]+")
 
 

@@ -18,7 +18,7 @@ from postroom_mail.languages.folding import TO_LATIN
 from postroom_mail.mime.address import mailbox_of, normalize
 from postroom_mail.screening import checksums, pieces
 from postroom_mail.screening.disguises import MOST_CHARACTERS_TWICE, hidden_in, readable, turned, undone
-from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_host, says_something
+from postroom_mail.screening.hosts import bare_hosts, is_reachable, number_of_host, says_something, with_calls
 from postroom_mail.screening.known_names import COMMON_HOSTS
 from postroom_mail.screening.marks import marked_of, may_be_marked, numbers_in
 from postroom_mail.screening.said import Said, shapes_of
@@ -123,7 +123,7 @@ def carried_by(texts: Iterable[str], most: int = MOST_CARRIED) -> Found:
         for kind, compared, shown in islice(_in_pieces(said), most) if said.has_digits else ():
             if (key := f"{kind}:{compared}") not in found:
                 found[key] = Value(kind, key, shown, is_piece=kind != IBAN)
-    return found
+    return with_calls(found)
 
 
 def _forms_of(said: Said, marked: Sequence[str]) -> Iterator[Said]:
@@ -258,7 +258,7 @@ def domain_in(value: Value) -> str:
     said = value.key.partition(":")[2]
     if value.kind == ADDRESS:
         return said.rpartition("@")[2]
-    return said.partition("/")[0] if value.kind in (HOST, LINK) else ""
+    return said.partition("/")[0].rstrip("(") if value.kind in (HOST, LINK) else ""
 
 
 def _value(kind: str, key: str, shown: str) -> Value:

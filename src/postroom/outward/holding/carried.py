@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from postroom.outward.holding.own_links import signed_in
 from postroom.outward.send_stages import ComposedMail, Context, Order
 from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
@@ -41,6 +42,7 @@ def carried(order: Order, composed: ComposedMail, around: Context) -> Found:
     short += [composed.draft.from_name, *(each.name for each in people)]
     short += [part for name in ids_named(composed, around) for part in parts_of(name)]
     found = values.carried_by(filter(None, (*texts, values.apart(short))))
+    found |= {each.key: each for each in signed_in(texts)}
     for each in people:
         found = {**values.inside(each.address), **found}
     found |= values.carried_by(file_texts(order)) if order.files else {}

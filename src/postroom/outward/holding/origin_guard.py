@@ -20,7 +20,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND
 from postroom.mailbox.origins import HeldValues, ValueOrigin, ValueSource
 from postroom.outward.holding.approval_rules import InboxRules
-from postroom.outward.holding.origin_people import people_of, readers_of
+from postroom.outward.holding.origin_people import is_ordinary, people_of, readers_of
 from postroom.outward.holding.own_links import emails_behind
 from postroom.outward.send_stages import Ready
 from postroom.storage.database import Tx
@@ -32,6 +32,7 @@ from postroom_mail.screening.values import ADDRESS, CODE, FILE, HOST, LINK, PHRA
 MOST_JUDGED = 300  # values that were received: of more than these, a person judges the others
 MOST_SHOWN = 10
 SENDERS_OF_A_LIST = 3
+DOMAINS_OF_A_KNOWN_HOST = 3
 EMAIL = "email"  # a whole email that is passed on
 MOST_READ = 20  # messages with one value whose writer is looked at closely
 
@@ -149,6 +150,8 @@ class _Judge:
             return False
         if value.within and any(self._has_address(each, value.within) for each in received[:MOST_READ]):
             return False
+        if value.kind == HOST and self._is_known_host(received):
+            return False
         if value.kind == PHRASE and (_is_usual(received) or any(map(self._is_said_to_all, received))):
             return False
         received.sort(key=self._is_remote)  # only the first ones are read
@@ -172,6 +175,13 @@ class _Judge:
 
     def _is_of_account_itself(self, address: str) -> bool:
         return self._is_user(address) or self._is_own(values.address(address))
+
+    def _is_known_host(self, received: Sequence[ValueSource]) -> bool:
+        """Return whether people of several organizations named it; each link to it stays a value."""
+        one_each = {_organization_of(each.from_address): each for each in received}
+        read = list(one_each.values())[:MOST_READ]
+        ordinary = (each for each in read if is_ordinary(self._read(each.message_id)))
+        return sum(map(self._is_genuine, ordinary)) >= DOMAINS_OF_A_KNOWN_HOST
 
     def _is_said_to_all(self, source: ValueSource) -> bool:
         """Whether it answers an email whose author gets the answer, and nobody whom the author left out."""
@@ -266,7 +276,11 @@ class _Judge:
                 return True
             if self._has_read(address, each):
                 return True
-        return False
+        if len(received) <= MOST_READ:
+            return False
+        key = values.address(address).key
+        named = origins.list_naming(self._tx, self._inbox.id, value.key, key, MOST_READ)
+        return any(each.direction != OUTBOUND and self._has_read(address, each) for each in named)
 
     def _has_read(self, address: str, source: ValueSource) -> bool:
         """Return whether it was addressed, and in the thread before: anybody can write a name into Cc."""
@@ -326,6 +340,11 @@ class _Judge:
             message = messages.find(self._tx, message_id)
             self._documents[message_id] = None if message is None else documents.decode(message.document)
         return self._documents[message_id]
+
+
+def _organization_of(address: str) -> str:
+    """Return the end of its domain. Of two below one suffix of a country that is at most too strict."""
+    return ".".join(address.rpartition("@")[2].rsplit(".", 2)[-2:])
 
 
 def _is_usual(received: Sequence[ValueSource]) -> bool:

@@ -15,3 +15,10 @@ def readers_of(document: Document) -> set[str]:
     hidden = document.bcc or []
     written = {normalize(each.address) for each in (*named, *parse_list(", ".join(hidden)))}
     return written | people_of(document)
+
+
+def is_ordinary(document: Document | None) -> bool:
+    """Return whether an email is neither suspicious nor junk: one campaign writes in many names."""
+    if document is None or document.verdict not in (None, "clean"):
+        return False
+    return document.junk is None or not document.junk.is_junk

@@ -1,4 +1,7 @@
-"""Links of this server in a send: whoever has one gets a file, or a whole email, without a key."""
+"""Links of this server in a send: whoever has one gets a file, or a whole email, without a key.
+
+Also without a host, and of a link to download a file its token alone.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,24 +10,37 @@ from itertools import islice
 from postroom.mailbox import documents, file_links, messages
 from postroom.mailbox.documents import Document
 from postroom.storage.database import Tx
-from postroom_mail.screening.values import LINK, Value
+from postroom_mail.screening import values as mail_values
+from postroom_mail.screening.values import LINK, TOKEN, Value
 
 MOST_LINKS = 20
+_SIGNED = re.compile(r"/v1/(?:attachments|messages)/msg_[0-9a-z]{1,64}/[^\s\"'<>]*+")
 _OF_A_MESSAGE = re.compile(r"/v1/(?:attachments|messages)/(msg_[0-9a-z]{1,64})(?:/|\Z)")
 _OF_A_DOWNLOAD = re.compile(r"/downloads/([\w-]{20,100})\Z")
 _ENDS = ("", "_", "__", "-")  # of a token, which a reader of texts takes for punctuation
 
 
+def signed_in(texts: Iterable[str]) -> Iterator[Value]:
+    """Yield links in these texts that stand there without a host, and need no key."""
+    for text in texts:
+        for found in _SIGNED.finditer(text):
+            path, _, query = found[0].partition("?")
+            if "signature=" in query:
+                yield Value(LINK, f"{LINK}:{path}", path[: mail_values.SHOWN_CHARACTERS])
+
+
 def emails_behind(tx: Tx, values: Iterable[Value]) -> Iterator[Document]:
     """Yield the messages whose contents the links among these values give."""
-    found = dict.fromkeys(each for value in values if value.kind == LINK for each in _ids_in(tx, value.key))
-    for message_id in islice(found, MOST_LINKS):
+    named: dict[str, None] = {}
+    tokens: dict[str, None] = {}
+    for value in values:
+        if value.kind == LINK and (found := _OF_A_MESSAGE.search(value.key)):
+            named[found[1]] = None
+        elif value.kind == LINK and (found := _OF_A_DOWNLOAD.search(value.key)):
+            tokens |= {f"{found[1]}{end}": None for end in _ENDS}
+        elif value.kind == TOKEN:
+            tokens |= {f"{value.shown}{end}": None for end in _ENDS}
+    found_ids = (*named, *file_links.list_message_ids(tx, list(tokens)))
+    for message_id in islice(dict.fromkeys(found_ids), MOST_LINKS):
         if (message := messages.find(tx, message_id)) is not None:
             yield documents.decode(message.document)
-
-
-def _ids_in(tx: Tx, link: str) -> Iterator[str]:
-    if named := _OF_A_MESSAGE.search(link):
-        yield named[1]
-    elif download := _OF_A_DOWNLOAD.search(link):
-        yield from filter(None, (file_links.find_message_id(tx, f"{download[1]}{end}") for end in _ENDS))
