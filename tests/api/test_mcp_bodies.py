@@ -23,6 +23,18 @@ async def test_a_body_of_many_values_is_refused_before_it_is_read(server: Server
     assert too_long.status_code == 413
 
 
+async def test_a_request_that_is_no_json_gets_an_error_as_everywhere(server: Server) -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    for content, changed, told in (
+        (body, {"Content-Type": "text/plain"}, (415, "unsupported_media_type")),
+        (body, {"Accept": "text/html", "MCP-Protocol-Version": "2026-07-28"}, (400, "bad_request")),
+        (body[:-2] + b'\xff"}', {}, (400, "bad_request")),
+        (body[:-2] + b'\xff"}', {"MCP-Protocol-Version": "2026-07-28"}, (400, "bad_request")),
+    ):
+        answer = await server.api.post("/mcp", content=content, headers={**HEADERS, **changed})
+        assert (answer.status_code, answer.json()["error"]) == told, changed
+
+
 async def test_a_file_of_three_megabytes_is_taken(server: Server) -> None:
     inbox_id = await server.new_inbox("long")
     file = b'{"filename": "a.bin", "data_base64": "%s"}' % (b"A" * 3_000_000)

@@ -626,6 +626,10 @@ async def test_threads_are_resources_and_ways_to_work_are_prompts(
         }
         read = await agent.client.read_resource(f"postroom://threads/{sent['thread_id']}")
         assert "Look at this" in str(read.contents[0])
+        for unknown in ("threads/thr_0", "attachments/msg_0/a.pdf"):
+            with pytest.raises(MCPError, match="not_found") as refused:
+                await agent.client.read_resource(f"postroom://{unknown}")
+            assert refused.value.code == -32602
         prompts = (await agent.client.list_prompts()).prompts
         assert {prompt.name for prompt in prompts} == {"triage_my_inbox", "answer_this_thread_safely"}
         asked = await agent.client.get_prompt("answer_this_thread_safely", {"thread_id": "thr_1"})

@@ -1,5 +1,6 @@
 """The Tasks extension: a held send is a task, which a person ends; other clients see nothing of it."""
 
+import re
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ from tests.outward.test_holds import EVERYTHING, add_key, decide, set_rule
 pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 
 VERSION = "2026-07-28"
+MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 BROWSER: dict[str, Any] = {**TASKS, "elicitation": {"url": {}}}
 
@@ -60,6 +62,8 @@ async def test_a_held_send_is_a_task_until_a_person_decides(server: Server) -> N
     await server.resources.db.write(set_rule, "inboxes", inbox_id, "always")
     plain = await sent(server, inbox_id, {}, "no tasks here")
     assert plain["structuredContent"]["is_held"] is True
+    assert re.fullmatch(MOMENT, plain["structuredContent"]["hold"]["expires_at"])
+    assert re.search(f"by {MOMENT},", plain["structuredContent"]["what_happens_next"])
 
     made = [await sent(server, inbox_id, TASKS, f"number {number}") for number in range(4)]
     assert {(each["resultType"], each["status"]) for each in made} == {("task", "working")}

@@ -31,7 +31,7 @@ from postroom.resources import Resources
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
 from postroom.web.requests.collected_use import ToolUse
-from postroom.web.requests.request_body import read_bytes, require_bounded
+from postroom.web.requests.request_body import read_bytes, require_bounded, require_json_type
 
 if TYPE_CHECKING:
     import httpx2
@@ -109,12 +109,15 @@ class McpApp:
         require_post(request)
         require_known_host(request, self._config)
         require_known_origin(request, self._config)
+        require_json_type(request)
         sets = request.query_params.get("tools", "")[:LONGEST_SETS]
         body = await read_bytes(request, BODY_LIMIT_BYTES)
         await require_readable(body)
         server = await self._load(caller, sets, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
         self.tool_use.note(caller, body, bytes(response.body), self._resources.now())
+        if response.status_code == 406:  # which the library answers with nothing
+            raise BadRequest("The Accept header must allow application/json.")
         response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"
         return response
 
@@ -203,6 +206,10 @@ def require_post(request: Request) -> None:
 
 
 async def require_readable(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        raise BadRequest("The body is not UTF-8.") from None
     if len(body) > SMALL_BODY_BYTES:
         await pools.COMPOSING.run(require_bounded, body)
     else:

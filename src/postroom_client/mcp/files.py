@@ -1,7 +1,6 @@
 """The tool for files that should not pass through a model: links that work once."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -9,12 +8,13 @@ from pydantic import Field
 
 from postroom_client.calls import calls
 from postroom_client.mcp.api_caller import ApiCaller, Ctx, InboxId
+from postroom_client.mcp.results import Moment
 
 
 @dataclass(frozen=True)
 class FileLink:
     url: str
-    expires_at: datetime | None
+    expires_at: Moment | None
     upload_id: Annotated[str | None, Field(description="Attach this once the file was uploaded.")]
     how: str
 

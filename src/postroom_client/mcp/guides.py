@@ -1,12 +1,18 @@
 """Offer threads and texts of files as resources, and two workflows as prompts."""
 
+from typing import TypeVar
+
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from pydantic import TypeAdapter
 
 from postroom_client.calls import calls
 from postroom_client.mcp import results
 from postroom_client.mcp.api_caller import ApiCaller, Ctx
 from postroom_client.mcp.results import ThreadContent
+from postroom_client.transport.exchange import Call
+
+T = TypeVar("T")
 
 TRIAGE = """\
 Go through the unread threads of {inbox}: list_threads with unread_only, then read_thread for each. Say of \
@@ -30,7 +36,7 @@ def add_resources(server: MCPServer, api: ApiCaller) -> None:
     @server.resource("postroom://threads/{thread_id}", title="A thread", mime_type="application/json")
     async def thread(thread_id: str, ctx: Ctx) -> str:
         """The newest messages of a thread, oldest of them first."""
-        page = await api.call(ctx, calls.list_thread_messages(thread_id, limit=20))
+        page = await read(api, ctx, calls.list_thread_messages(thread_id, limit=20))
         return TypeAdapter(ThreadContent).dump_json(results.thread_content(page)).decode()
 
     @server.resource(
@@ -39,9 +45,17 @@ def add_resources(server: MCPServer, api: ApiCaller) -> None:
     async def attachment(message_id: str, filename: str, ctx: Ctx) -> str:
         """The text found in an attachment, between delimiters."""
         found = results.file_text(
-            message_id, await api.call(ctx, calls.get_attachment_text(message_id, filename)), 0
+            message_id, await read(api, ctx, calls.get_attachment_text(message_id, filename)), 0
         )
         return f"{found.notice}\n{found.text}"
+
+
+async def read(api: ApiCaller, ctx: Ctx, call: Call[T]) -> T:
+    try:
+        return await api.call(ctx, call)
+    except ToolError as error:
+        kind = ResourceNotFoundError if '"not_found"' in str(error) else ResourceError
+        raise kind(str(error)) from None
 
 
 def add_prompts(server: MCPServer) -> None:

@@ -4,13 +4,12 @@ Without slots: the MCP library takes a class attribute for a default, and slots 
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
 from postroom_client import results
-from postroom_client.mcp.results import Delimited, Notice, Total, made
+from postroom_client.mcp.results import Delimited, Moment, Notice, Total, made, written
 from postroom_client.untrusted import Delimiters, cut
 
 DRAFT_LIMIT_CHARACTERS = 5_000
@@ -34,8 +33,8 @@ class Wait:
 
     state: Annotated[str, Field(description="held: for approval; scheduled: for its time.")]
     reasons: list[str]
-    expires_at: Annotated[datetime | None, Field(description="Undecided until then, it is never sent.")]
-    send_at: Annotated[datetime | None, Field(description="It is not sent before this time.")]
+    expires_at: Annotated[Moment | None, Field(description="Undecided until then, it is never sent.")]
+    send_at: Annotated[Moment | None, Field(description="It is not sent before this time.")]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class DraftSummary:
     inbox_id: str
     thread_id: str | None
     written_by: Annotated[str, Field(description="The name of the key that wrote it, or its id.")]
-    updated_at: datetime | None
+    updated_at: Moment | None
     files: list[str]
     content: Delimited
 
@@ -140,7 +139,7 @@ def next_step(status: str, hold: results.Hold | None) -> str:
     if hold is not None and hold.state == "held":
         return held_step(hold)
     if hold is not None and hold.state == "scheduled" and hold.send_at is not None:
-        return f"It is sent at {hold.send_at.isoformat()}. Until then cancel_message stops it."
+        return f"It is sent at {written(hold.send_at)}. Until then cancel_message stops it."
     return ON_ITS_WAY
 
 
@@ -148,9 +147,7 @@ def held_step(hold: results.Hold) -> str:
     if hold.reasons == ["paused"]:
         return "Sending is paused. It is sent when the pause ends; do not send it again."
     until = (
-        ""
-        if hold.expires_at is None
-        else f" If nobody does by {hold.expires_at.isoformat()}, it is never sent."
+        "" if hold.expires_at is None else f" If nobody does by {written(hold.expires_at)}, it is never sent."
     )
     return (
         f"It is held ({', '.join(hold.reasons)}) and not sent: a person has to approve it."

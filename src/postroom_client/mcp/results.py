@@ -5,16 +5,24 @@ Without slots: the MCP library takes a class attribute for a default, and slots 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from postroom_client import results
 from postroom_client.appointments import news_of
 from postroom_client.untrusted import Delimiters, cut, warning
 
 T = TypeVar("T")
+
+
+def written(moment: datetime) -> str:
+    """Return a time as the API writes it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Moment = Annotated[datetime, PlainSerializer(written, return_type=str)]
 BODY_LIMIT_CHARACTERS = 20_000
 WANTED = {"verify": "verify", "signin": "sign in"}
 
@@ -43,7 +51,7 @@ class InboxSummary:
     inbox_id: str
     address: str
     display_name: str | None
-    created_at: datetime | None
+    created_at: Moment | None
 
 
 @dataclass(frozen=True)
@@ -58,13 +66,13 @@ class ThreadSummary:
     inbox_id: str
     is_read: bool
     message_count: int
-    last_message_at: datetime | None
+    last_message_at: Moment | None
     last_direction: str | None
     verdict: str | None
     has_attachments: bool
     related_thread_ids: Related
     assignee_id: str | None
-    snoozed_until: datetime | None
+    snoozed_until: Moment | None
     is_done: bool
     subject: Delimited
     newest: Annotated[
@@ -114,7 +122,7 @@ class Mail:
     direction: Annotated[str, Field(description="inbound or outbound.")]
     status: str
     labels: list[str]
-    created_at: datetime | None
+    created_at: Moment | None
     delivery_role: Annotated[str | None, Field(description="cc: this inbox was only copied.")]
     automated: Annotated[bool, Field(description="A program wrote it; answering may start a loop.")]
     new_participant: Annotated[bool, Field(description="Its sender is new in the thread.")]
@@ -152,7 +160,7 @@ class FoundMail:
     thread_id: str
     inbox_id: str
     direction: Annotated[str, Field(description="inbound or outbound.")]
-    created_at: datetime | None
+    created_at: Moment | None
     matched: Annotated[list[str], Field(description="Where: text, file, subject, filename, from, to.")]
     content: Delimited
 

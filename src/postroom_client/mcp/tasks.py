@@ -19,6 +19,7 @@ from postroom_client.calls import calls
 from postroom_client.errors import NotFound, NothingToDo, PostroomError
 from postroom_client.mcp import outgoing
 from postroom_client.mcp.api_caller import Caller, CallerOf
+from postroom_client.mcp.results import written
 from postroom_client.results import Hold, Message
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -169,7 +170,7 @@ def status_of(hold: Hold) -> str:
 
 
 def moment(value: Any) -> str:
-    return value.isoformat(timespec="milliseconds").replace("+00:00", "Z") if value is not None else ""
+    return written(value) if value is not None else ""
 
 
 def approval_request(message: Message, caller: Caller) -> Json | None:

@@ -102,12 +102,16 @@ def decode_query(raw: bytes, kind: type[Struct]) -> Any:
 _recall_query = functools.lru_cache(maxsize=1_000)(decode_query)
 
 
-async def read_json(
-    request: Request, kind: type[Struct], limit: int = limits.REQUEST_BYTES, seconds: float = BODY_SECONDS
-) -> Any:
+def require_json_type(request: HTTPConnection) -> None:
     content_type = header(request, b"content-type").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
+
+
+async def read_json(
+    request: Request, kind: type[Struct], limit: int = limits.REQUEST_BYTES, seconds: float = BODY_SECONDS
+) -> Any:
+    require_json_type(request)
     raw = await read_bytes(request, limit, seconds)
     if len(raw) > DECODE_IN_LOOP_BYTES:
         return await pools.COMPOSING.run(decode, raw, kind)
