@@ -146,7 +146,7 @@ def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
 
 
 def find_first(tx: Tx) -> Account | None:
-    """The account made at the first start, or the oldest that is left."""
+    """Return the account made at the first start, or the oldest account that is left."""
     row = tx.one("select * from accounts order by id limit 1")
     return None if row is None else _from_row(row)
 

@@ -131,7 +131,10 @@ def record_by(
     before: object = None,
     after: object = None,
 ) -> None:
-    """A decision of the caller. `within` is where it happened, by default the caller's whole scope."""
+    """Record a decision of the caller.
+
+    `within` is where it happened; the default is the caller's whole scope.
+    """
     where = within or caller.scope
     record(tx, caller.actor, action, target, where, now, before=before, after=after, **came_from(caller))
 
@@ -150,7 +153,10 @@ def came_from(caller: Caller) -> CameFrom:
 def record_refusal(
     tx: Tx, actor: Actor, target: str, within: Scope, now: int, *, address: str = "", after: object = None
 ) -> None:
-    """One row per minute for each actor and target, with a count: repeated attempts cannot fill the log."""
+    """Record a refused attempt.
+
+    Each actor and target has one row a minute, with a count: repeats cannot fill the log.
+    """
     minute = now // MINUTE
     counted = tx.run(
         "update audit set count = count + 1 where account_id = :account_id and actor_id = :actor_id"
@@ -167,7 +173,7 @@ def record_refusal(
 
 
 def _encode(value: object) -> str | None:
-    """A value that is too long is replaced by its length."""
+    """Encode a value for the log. A value that is too long is replaced by its length."""
     if value is None:
         return None
     encoded = msgspec.json.encode(value).decode()
@@ -186,7 +192,7 @@ def list_within(
     limit: int,
     offset: int,
 ) -> tuple[list[Entry], int]:
-    """Newest first. The total is counted up to a thousand more than the page shows."""
+    """List the entries, newest first. The total counts at most a thousand more than the page shows."""
     within = {"account_id": scope.account_id, "pod_id": scope.pod_id, "inbox_id": scope.inbox_id}
     rows, total = pages.newest(
         tx, "audit", limit, offset, since, until, **within, actor_id=actor_id, action=action

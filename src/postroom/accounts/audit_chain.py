@@ -57,7 +57,10 @@ def join_counted(tx: Tx, now: int, rows: int) -> int:
 
 
 def _join_of(tx: Tx, account_id: str, minute: int, rows: int) -> int:
-    """The account's row is locked before its entries are looked at: no other node lets the same ones join."""
+    """Join the account's entries of earlier minutes to the chain. Return how many there were.
+
+    Lock the account's row before reading the entries, so that no other node joins the same ones.
+    """
     if not tx.run("update accounts set audit_count = audit_count where id = :id", id=account_id):
         return tx.run("delete from audit where account_id = :id", id=account_id)
     found = tx.all(

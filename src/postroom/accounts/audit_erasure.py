@@ -55,7 +55,7 @@ def mention_of(address: str) -> re.Pattern[str]:
 
 
 def erase_some(tx: Tx, asked: AuditErasure, after: tuple[int, str], rows: int) -> ErasedPage:
-    """Empty those of the next entries that mention the address."""
+    """Erase the content of those of the next entries that mention the address."""
     column = "pod_id" if asked.scope.pod_id is not None else "account_id"
     found = tx.all(
         f"select * from audit where {column} = :owner and (created_at, id) > (:at, :id)"
@@ -74,7 +74,10 @@ def erase_some(tx: Tx, asked: AuditErasure, after: tuple[int, str], rows: int) -
 
 
 def erase_of_targets(tx: Tx, asked: AuditErasure, targets: Sequence[str]) -> int:
-    """Empty the entries about erased messages: notes of decisions, and what was changed. Returns how many."""
+    """Erase the content of entries about erased messages: notes of decisions, and what was changed.
+
+    Return how many.
+    """
     found = all_of(tx, "select * from audit where :wanted and inbox_id is not null", "target", targets)
     with_content = [row for row in found if row["before"] or row["after"]]
     _empty_all(tx, asked, with_content)
@@ -91,7 +94,10 @@ def _empty_all(tx: Tx, asked: AuditErasure, found: Sequence[Row]) -> None:
 
 
 def _empty(tx: Tx, asked: AuditErasure, found: Sequence[Row]) -> None:
-    """Entries that wait for their place in the chain have no hash yet: it is made of what is left."""
+    """Erase the content of these entries.
+
+    Those that wait to join the chain have no hash yet; it will cover what is left.
+    """
     pattern, kept = mention_of(asked.address), hashed(asked.address)
     left = {
         row["id"]: replace(

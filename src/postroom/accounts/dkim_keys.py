@@ -47,7 +47,7 @@ class DkimKey(Struct, frozen=True):
 
 
 def add_first(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
-    """The RSA key signs at once; Ed25519 waits for its record, which fewer receivers check."""
+    """Add the first keys. RSA signs at once; Ed25519 waits for its record, since fewer receivers check it."""
     if list_of(tx, owner, domain):
         return
     add(tx, owner, domain, DkimKey(FIRST_SELECTOR, private_key, dkim.RSA, now, now))
@@ -60,7 +60,7 @@ def add(tx: Tx, owner: str, domain: str, key: DkimKey) -> None:
 
 
 def list_of(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
-    """Oldest first, RSA before Ed25519."""
+    """List the keys, oldest first, RSA before Ed25519."""
     rows = tx.all(
         "select * from dkim_keys where owner = :owner and domain = :domain"
         " order by created_at, algorithm desc, selector",
@@ -84,9 +84,9 @@ def require_none_waiting(tx: Tx, owner: str, domain: str) -> None:
 
 
 def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
-    """New keys of both kinds wait for their records; the active ones sign until then.
+    """Add a new key of each kind. They wait for their records; the active keys sign until then.
 
-    Where there is none yet, as for a moment after the first start, the first ones are added.
+    A domain without keys, as right after the first start, gets its first ones.
     """
     require_none_waiting(tx, owner, domain)
     if not list_of(tx, owner, domain):

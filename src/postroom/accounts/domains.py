@@ -57,7 +57,10 @@ def records(
     comes_by_mx: bool = True,
     subdomains: bool = False,
 ) -> list[DnsRecord]:
-    """With a service that posts its mail, the key record alone verifies the domain."""
+    """Return the DNS records to publish.
+
+    If a mail service posts the mail, the key record alone verifies the domain.
+    """
     below = DnsRecord(
         "MX", f"*.{name}", f"10 {service_domain}.", "Email for all subdomains comes here.", False
     )
@@ -101,7 +104,7 @@ def spf_record(name: str, service_domain: str) -> str:
 def add(
     tx: Tx, account_id: str, name: str, private_key: bytes, now: int, pod_id: str | None = None
 ) -> Domain:
-    """In the default pod unless another is given."""
+    """Add a domain, in the default pod unless another is given."""
     if find_owner(tx, name) is not None:
         raise DomainTaken(f"{name} has been verified by another account, or by this one.", field="domain")
     pod = pod_id or default_pod(account_id)
@@ -125,7 +128,7 @@ def get(tx: Tx, scope: Scope, domain_id: str) -> Domain:
 
 
 def require_within(tx: Tx, scope: Scope, domain_id: str) -> None:
-    """The server's own domain is in scope of every whole account."""
+    """Require the domain to be in scope. The server's own domain is in scope of every whole account."""
     if domain_id != SERVICE_ID or not scope.is_account:
         get(tx, scope, domain_id)
 
@@ -152,7 +155,7 @@ def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:
 
 
 def of_service(tx: Tx, service_domain: str) -> Domain:
-    """Exists since the first account, and belongs to no pod."""
+    """Return the server's own domain. It exists since the first account, and belongs to no pod."""
     row = tx.one("select min(created_at) as since from accounts")
     since = int(row["since"] or 0) if row else 0
     return Domain(SERVICE_ID, SERVICE, service_domain, since, since, None)
@@ -202,7 +205,7 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
 
 
 def _require_unused(tx: Tx, domain: Domain) -> None:
-    """Another account may have addresses there, as at a subdomain of its own domain."""
+    """Refuse a name below which another account has addresses, as at a subdomain of its own domain."""
     above = at_or_above(domain.name)[1:]
     owners = all_of(
         tx,
@@ -256,7 +259,7 @@ def remove(tx: Tx, scope: Scope, domain_id: str) -> Domain:
 
 
 def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str, field: str = "domain") -> str:
-    """The domain for a new address: the service's, or a verified one in scope. `field` named it."""
+    """Return the domain for a new address: the server's own, or a verified one in scope. `field` named it."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
     if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted, service_domain)):
@@ -281,7 +284,7 @@ def _is_proved_within(tx: Tx, scope: Scope, name: str, service_domain: str) -> b
 
 
 def find_owner(tx: Tx, name: str) -> str | None:
-    """The account that verified this domain."""
+    """Return the account that verified this domain."""
     row = tx.one("select account_id from domains where name = :name and verified_at is not null", name=name)
     return None if row is None else str(row["account_id"])
 
@@ -291,13 +294,13 @@ def is_served(tx: Tx, name: str, service_domain: str) -> bool:
 
 
 def at_or_above(name: str) -> list[str]:
-    """The name and the names above it, the longest first, without the topmost."""
+    """Return the name and the names above it, longest first, without the top-level domain."""
     labels = name.split(".")
     return [".".join(labels[start:]) for start in range(max(1, min(len(labels) - 1, MOST_LABELS)))]
 
 
 def find_zone(tx: Tx, name: str, service_domain: str) -> ServedDomain | None:
-    """The domain itself, or the next one above it that is served here, if that takes mail for subdomains."""
+    """Return the served domain: the name itself, or the next one above it that takes mail for subdomains."""
     if name == service_domain:
         return ServedDomain(name, SERVICE)
     names = at_or_above(name)
@@ -332,7 +335,7 @@ def zone_of(tx: Tx, name: str, service_domain: str) -> str:
 
 
 def keys_of(tx: Tx, name: str, service_domain: str) -> list[DkimKey]:
-    """Keys of the verified owner of the name or of the domain above it, including retired ones."""
+    """Return all keys, also retired ones, of the verified owner of the name or of the domain above it."""
     zone = find_zone(tx, name, service_domain)
     return [] if zone is None else dkim_keys.list_of(tx, zone.owner, zone.name)
 

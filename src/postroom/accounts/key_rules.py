@@ -17,7 +17,10 @@ from postroom.storage.database import Tx
 
 
 def require_may_bind(caller: Caller) -> None:
-    """A key that is held or limited may not set rules or limits: they could be weaker."""
+    """Refuse a key that needs approval or has limits.
+
+    Rules and limits that it sets could be weaker than its own.
+    """
     if caller.is_bound:
         raise Forbidden("A key with its own rules or limits cannot change those of any key. Use another one.")
 
@@ -32,7 +35,10 @@ def make(
     expires_at: int | None,
     now: int,
 ) -> Key:
-    """A key made by another may not do more, reach further or live longer than that one."""
+    """Make a key.
+
+    It cannot have more permissions, a wider scope or a later expiry than the key that makes it.
+    """
     if not caller.scope.includes(within):
         raise Forbidden(
             "A key cannot create a key with a wider scope. Leave out inboxId and podId, or use another key."
@@ -61,13 +67,16 @@ def make(
 
 
 def _may_give(maker: Key) -> set[str]:
-    """With read and draft, a key that sees several inboxes may give notes; an OAuth program may not."""
+    """Return the permissions a key may give.
+
+    One that reads and drafts in several inboxes may give notes; an OAuth client may not.
+    """
     is_for_an_agent = maker.inbox_id is not None or maker.resource is not None
     return set(maker.permissions) if is_for_an_agent else permissions.with_notes(maker.permissions)
 
 
 def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
-    """Without its own end, a key expires with the key that made it."""
+    """Return when the new key expires: without an expiry of its own, together with the key that makes it."""
     if asked is not None and asked <= now:
         raise BadRequest("expiresAt must be in the future.", field="expiresAt")
     if asked is not None and makers is not None and asked > makers:
@@ -96,7 +105,7 @@ def bind(
 
 
 def require_another_manager(tx: Tx, key: Key, now: int) -> None:
-    """The last managing key of an account stays: else nobody could make another."""
+    """Refuse to lose the last key that may manage the account: nobody could make another."""
     if not key.scope.is_account or permissions.MANAGE not in key.permissions:
         return
     rows = tx.all(

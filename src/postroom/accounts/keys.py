@@ -153,7 +153,7 @@ def add(
     kind: str = PROGRAM,
     resource: str | None = None,
 ) -> Key:
-    """`asked` are permissions; by default those usual for its scope."""
+    """Add a key. `asked` are its permissions; the default are the usual ones for its scope."""
     names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
@@ -186,7 +186,7 @@ def add(
 
 
 def _bound_as(creator: Caller, key: Key) -> Key:
-    """A key inherits approval and limits from the key that made it."""
+    """Return the new key with the approval rules and limits of the key that made it."""
     return replace(
         key,
         created_by=creator.key_id,
@@ -211,7 +211,7 @@ WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
 
 
 def names_of(tx: Tx, account_id: str, key_ids: Iterable[str]) -> dict[str, str]:
-    """Of the keys that are still there."""
+    """Return the names of those keys that still exist."""
     rows = all_of(
         tx,
         "select id, name from keys where account_id = :account_id and :wanted",
@@ -251,7 +251,7 @@ def set_v0_permissions(tx: Tx, key_id: str, words: Iterable[str]) -> None:
 
 
 def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> Caller | None:
-    """A token bound to one resource is valid only if `may_be_bound`."""
+    """Return the caller with this token. A token bound to one resource is valid only if `may_be_bound`."""
     token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
     caller = None if row is None else to_caller(row, token_hash, now)
@@ -264,7 +264,7 @@ def to_caller(row: Row, token_hash: str, now: int) -> Caller | None:
 
 
 def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
-    """For a person who has proven before to own the key."""
+    """Return the caller of a key that a person has proven to own before."""
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where keys.id = :id", id=key_id)
     return None if row is None else _to_caller(row, now)
 
@@ -294,7 +294,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
 
 
 def find_allowed(tx: Tx, key_ids: Sequence[str], either: Sequence[str], now: int) -> set[str]:
-    """Keys that are neither revoked nor expired, and have one of the permissions."""
+    """Return those keys that are neither revoked nor expired and have one of the permissions."""
     found: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])
@@ -322,7 +322,7 @@ def count_of_account(tx: Tx, account_id: str) -> int:
 
 
 def list_of(tx: Tx, within: Scope, limit: int, offset: int) -> tuple[list[Key], int]:
-    """Keys with exactly this scope."""
+    """List the keys with exactly this scope."""
     wanted, params = _exactly(within)
     rows = tx.all(
         f"select * from keys where {wanted} order by created_at, id limit :limit offset :offset",
@@ -355,13 +355,13 @@ def require_room(tx: Tx, within: Scope) -> None:
 
 
 def remove(tx: Tx, key_id: str) -> None:
-    """Of two who remove it at once, one gets NotFound."""
+    """Remove a key. If two callers remove it at once, one gets NotFound."""
     if not (ids.is_id(ids.KEY, key_id) and tx.run("delete from keys where id = :id", id=key_id)):
         raise no_such("key")
 
 
 def get_of(tx: Tx, within: Scope, key_id: str) -> Key:
-    """A key with exactly this scope."""
+    """Return a key with exactly this scope."""
     wanted, params = _exactly(within)
     row = ids.is_id(ids.KEY, key_id) and tx.one(
         f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params
@@ -390,11 +390,11 @@ def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
 
 
 def renew(tx: Tx, key_id: str, token: str, expires_at: int) -> None:
-    """A new token for the same key; the old one becomes invalid."""
+    """Give the key a new token and make the old one invalid."""
     shown = {"token_prefix": token[:SHOWN_PREFIX_CHARACTERS], "last4": token[-4:]}
     update(tx, "keys", key_id, token_hash=hash_token(token), expires_at=expires_at, **shown)
 
 
 def hash_token(token: str) -> str:
-    """The token is 256 random bits, so a fast hash is as strong as a slow one."""
+    """Return the hash of a token. It has 256 random bits, so a fast hash is as strong as a slow one."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -27,7 +27,7 @@ _clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # JSON has no lone surro
 
 
 def is_clean(name: str) -> bool:
-    """fullmatch, because `$` would let a line break at the end pass."""
+    """Return whether a name is valid. fullmatch, because `$` would let a line break at the end pass."""
     return len(name) <= NAME_CHARACTERS and _clean.fullmatch(name) is not None
 
 

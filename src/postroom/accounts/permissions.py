@@ -22,12 +22,12 @@ ON_THREADS = (DRAFT, SEND, MANAGE)  # a legal hold needs manage, everything else
 
 
 def with_notes(held: Iterable[str]) -> set[str]:
-    """Of a key that sees more than one inbox: one that reads and drafts there has the notes as well."""
+    """Return the permissions of a key that sees several inboxes: with read and draft it also has notes."""
     return {*held, NOTES} if {READ, DRAFT} <= set(held) else set(held)
 
 
 def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
-    """Checked before any row is read."""
+    """Require any of the permissions. Checked before any row is read."""
     wanted = tuple(needed)
     if wanted and held.isdisjoint(wanted):
         raise Forbidden(
@@ -42,7 +42,7 @@ def require_word(words: frozenset[str] | None, word: str) -> None:
 
 
 def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:
-    """The permissions of a new key, in their usual order; by default the usual ones, without notes."""
+    """Return the permissions of a new key in their usual order; by default the usual ones without notes."""
     usual = OF_AN_INBOX if is_of_an_inbox else ALL
     if asked is None:
         return usual

@@ -82,7 +82,7 @@ def get(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
 
 
 def find(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod | None:
-    """A pod out of scope is not found, by the same query as one that does not exist."""
+    """Return a pod in scope. One query decides, so a pod out of scope looks like one that does not exist."""
     if ids.is_id(ids.POD, id_or_client_id):
         column = "id"
     elif _client_id.fullmatch(id_or_client_id):
@@ -98,7 +98,7 @@ def find(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod | None:
 
 
 def choose(tx: Tx, scope: Scope, id_or_client_id: str | None) -> str:
-    """The pod for something new: the named one, else the key's own, else the default."""
+    """Return the pod for something new: the named one, else the key's own, else the default."""
     if id_or_client_id is None:
         return scope.pod_id or default_pod(scope.account_id)
     pod = find(tx, scope, id_or_client_id)
@@ -108,7 +108,7 @@ def choose(tx: Tx, scope: Scope, id_or_client_id: str | None) -> str:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Pod], int]:
-    """Newest first."""
+    """List the pods in scope, newest first."""
     if scope.pod_id is not None:
         only = find(tx, scope, scope.pod_id)
         found = [] if only is None else [only]
@@ -137,7 +137,7 @@ def list_span(tx: Tx, scope: Scope, span: Span) -> list[Pod]:
 
 
 def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
-    """An unchanged id needs no check against other pods."""
+    """Set the client id. An unchanged one needs no check against other pods."""
     require_client_id(client_id)
     _count(tx, pod.account_id, 0)
     if client_id != pod.client_id:
@@ -154,7 +154,7 @@ def change(tx: Tx, pod: Pod, **fields: str | None) -> Pod:
 
 
 def remove(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
-    """Only if it is empty; its keys are removed too."""
+    """Remove a pod and its keys. It must be empty."""
     _count(tx, scope.account_id, -1)
     pod = get(tx, scope, id_or_client_id)
     if pod.is_default:

@@ -45,5 +45,5 @@ class Scope(Struct, frozen=True):
 
 
 def default_pod(account_id: str) -> str:
-    """The id of the pod where inboxes go by default."""
+    """Return the id of the pod where inboxes go by default."""
     return f"pod_{account_id[4:]}"

@@ -68,7 +68,7 @@ def new_token() -> str:
 
 
 def add(tx: Tx, grant: SignInGrant, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
-    """For someone who has proven to hold the key, or the link made for it."""
+    """Open a session for someone who has proven to hold the key, or the link made for it."""
     names.require_clean(name, "name")
     session = Session(
         id=ids.new(ids.SESSION, now),
@@ -98,12 +98,12 @@ def add(tx: Tx, grant: SignInGrant, name: str, visitor: SignInOrigin, token: str
 
 
 def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
-    """A session ends with its key, and has the permissions that the key has now."""
+    """Return the session with its caller. It ends with its key and has the key's current permissions."""
     return _find(tx, "token_hash", keys.hash_token(token), now)
 
 
 def find_by_id(tx: Tx, session_id: str, now: int) -> tuple[Session, Caller] | None:
-    """For what its person asked for a moment ago, with the current permissions."""
+    """Return the session for a request its person made a moment ago, with the current permissions."""
     return _find(tx, "id", session_id, now)
 
 
@@ -132,7 +132,7 @@ def _find(tx: Tx, column: str, value: str, now: int) -> tuple[Session, Caller] |
 
 
 def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Caller] | None:
-    """A user with pods works in one of them at a time."""
+    """Return a user's session with its caller. A user with pods works in one of them at a time."""
     pod_ids = (row["pod_ids"] or "").split()
     has_place = session.pod_id in pod_ids if pod_ids else session.pod_id is None
     if row["state"] != "active" or not has_place:
@@ -148,7 +148,10 @@ def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Calle
 
 
 def choose_pod(tx: Tx, session_id: str, pod_id: str) -> None:
-    """The caller has checked that the pod is one of the user's: in another one the session is invalid."""
+    """Choose the pod of a session.
+
+    The caller has checked that it is one of the user's: in another the session is invalid.
+    """
     tx.run("update sessions set pod_id = :pod_id where id = :id", pod_id=pod_id, id=session_id)
 
 
@@ -162,7 +165,7 @@ def mark_used(tx: Tx, session_id: str, now: int) -> None:
 
 
 def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
-    """Sessions that have neither ended nor expired, and whose key is still valid."""
+    """Return those sessions that have neither ended nor expired and whose key is still valid."""
     rows = all_of(
         tx,
         "select sessions.id from sessions join keys on keys.id = sessions.key_id"
@@ -176,7 +179,7 @@ def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
 
 
 def list_within(tx: Tx, scope: Scope, now: int) -> list[Session]:
-    """Newest first. A person of one pod sees those of the same pod."""
+    """List the sessions, newest first. A person of one pod sees those of the same pod."""
     of_pod = "" if scope.pod_id is None else f" and {_POD} = :pod_id"
     rows = tx.all(
         "select sessions.* from sessions join keys on keys.id = sessions.key_id"
@@ -202,14 +205,14 @@ def remove(tx: Tx, scope: Scope, session_id: str) -> None:
 
 
 def remove_others(tx: Tx, user_id: str, session_id: str) -> int:
-    """All sessions of a user except this one."""
+    """Remove all sessions of a user except this one."""
     return tx.run(
         "delete from sessions where user_id = :user_id and id <> :id", user_id=user_id, id=session_id
     )
 
 
 def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -> None:
-    """For the oldest key of the account that may do everything."""
+    """Add a sign-in link for the account's oldest key with all permissions."""
     key = _find_full_key(tx, account_id, now)
     if key is None:
         raise NotFound("This account has no key with every permission. Create one first.")

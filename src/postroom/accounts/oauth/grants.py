@@ -109,7 +109,7 @@ def exchange(
 
 
 def _access_ends(maker: Caller, now: int) -> int:
-    """Never later than the key of the person who allowed it."""
+    """Return when the access token expires: never later than the key of the person who allowed it."""
     ends = now + ACCESS_LIFETIME
     return ends if maker.expires_at is None else min(ends, maker.expires_at)
 
@@ -179,7 +179,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
 
 
 def revoke(tx: Tx, token: str) -> str | None:
-    """By either of its tokens; returns the key that was ended."""
+    """Revoke a grant by either of its tokens. Return the key that was revoked."""
     hashed = hash_token(token)
     row = tx.one(
         "select oauth_grants.key_id from oauth_grants join keys on keys.id = oauth_grants.key_id"
@@ -219,6 +219,6 @@ def new_refresh_token() -> str:
 
 
 def challenge_of(verifier: str) -> str:
-    """S256 (RFC 7636, 4.2)."""
+    """Return the S256 challenge of a verifier (RFC 7636, 4.2)."""
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -34,14 +34,20 @@ class OauthClient(Struct, frozen=True):
         return item_from_row(cls, row, redirect_uris=tuple(uris))
 
     def takes(self, redirect_uri: str) -> bool:
-        """Compared exactly, except for the port of a loopback address (RFC 8252, 7.3)."""
+        """Return whether this URI is registered.
+
+        The port of a loopback address may differ (RFC 8252, 7.3).
+        """
         return redirect_uri in self.redirect_uris or any(
             _is_same_but_for_port(known, redirect_uri) for known in self.redirect_uris
         )
 
 
 def is_allowed_redirect(uri: str) -> bool:
-    """https anywhere, http only on loopback; no fragment, no name or password, nothing invisible."""
+    """Return whether a client may use this URI: https, or http on loopback.
+
+    It has no fragment, user, password or invisible character.
+    """
     parts = _split(uri)
     if parts is None or not parts.hostname or "#" in uri or "@" in parts.netloc:
         return False
@@ -71,7 +77,7 @@ def _is_same_but_for_port(known: str, asked: str) -> bool:
 
 
 def network_of(address: str) -> str:
-    """An IPv6 client has a /64 to itself, so that counts as one address."""
+    """Return the network that counts as one client: for IPv6 a whole /64, since a client has that."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -80,7 +86,10 @@ def network_of(address: str) -> str:
 
 
 def require_room(tx: Tx, network: str, limit: int, now: int) -> None:
-    """Only registrations that nobody has allowed yet count."""
+    """Refuse a network's registration beyond the limit.
+
+    Only registrations that nobody has allowed yet count.
+    """
     row = tx.one(
         "select created_at from oauth_clients where address = :network and created_at > :since"
         " and granted_at is null order by created_at desc limit 1 offset :offset",
@@ -150,7 +159,7 @@ def record_grant(tx: Tx, client_id: str, now: int) -> None:
 
 
 def clean_name(name: object) -> str:
-    """The name that a program gives itself, safe to show on a page."""
+    """Return the name that a client gives itself, if it is safe to show on a page."""
     shown = name.strip() if isinstance(name, str) else ""
     return shown[:100] if shown and names.is_clean(shown[:100]) else "A program without a name"
 

@@ -14,7 +14,7 @@ REFUSED = "This attempt has expired, was already used, or began in another brows
 
 
 def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "") -> None:
-    """`holder` is a secret of its browser or session; `more` is returned with it."""
+    """Store a challenge. `holder` is a secret of its browser or session; `more` is returned with it."""
     insert(
         tx,
         "challenges",

@@ -25,7 +25,7 @@ class MailLink(Struct, frozen=True):
 
 
 def invite(tx: Tx, user: User, token: str, now: int) -> None:
-    """A new invitation ends the earlier one."""
+    """Store an invitation. It replaces an earlier one."""
     tx.run("delete from mail_links where user_id = :id and purpose = 'invitation'", id=user.id)
     _add(tx, user, INVITATION, None, token, now, now + INVITATION_LIFETIME)
 

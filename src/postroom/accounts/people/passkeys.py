@@ -80,7 +80,10 @@ def remove(tx: Tx, passkey: Passkey) -> None:
 
 
 def mark_used(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> None:
-    """Refused if used or removed since it was read: of two with the same count, one is a copy."""
+    """Record a sign-in.
+
+    Refuse it if the passkey was used or removed since: of two with the same count, one is a copy.
+    """
     is_same = tx.run(
         "update passkeys set sign_count = :sign_count, last_used_at = :now"
         " where id = :id and sign_count = :seen",

@@ -137,7 +137,7 @@ def find_by_email(tx: Tx, account_id: str, email: str) -> User | None:
 
 
 def list_active_of_address(tx: Tx, email: str, limit: int) -> list[User]:
-    """In all accounts: one person may work for several."""
+    """List the active users with this address in all accounts: one person may work for several."""
     rows = tx.all(
         f"select {_COLUMNS} from users where users.email = :email and users.state = 'active'"
         " order by users.created_at limit :limit",
@@ -148,7 +148,7 @@ def list_active_of_address(tx: Tx, email: str, limit: int) -> list[User]:
 
 
 def find_of_address(tx: Tx, email: str) -> User | None:
-    """In any account: prefers a user who can sign in, then the oldest."""
+    """Return a user with this address in any account: one who can sign in if possible, then the oldest."""
     row = tx.one(
         f"select {_COLUMNS} from users where users.email = :email"
         " order by case when users.state = 'active' then 0 else 1 end, users.created_at limit 1",
@@ -158,7 +158,7 @@ def find_of_address(tx: Tx, email: str) -> User | None:
 
 
 def find_of_keys(tx: Tx, account_id: str, key_ids: Sequence[str]) -> str | None:
-    """The id of the user that one of these keys stands for."""
+    """Return the id of the user who acts through one of these keys."""
     is_wanted, wanted = one_of("key_id", key_ids)
     row = tx.one(
         f"select id from users where account_id = :account_id and {is_wanted} limit 1",
@@ -230,7 +230,7 @@ def remove(tx: Tx, user: User) -> None:
 
 
 def sign_in_grant(user: User, is_operator: bool = False) -> SignInGrant:
-    """For someone authenticated as this user."""
+    """Return the grant for someone who authenticated as this user."""
     pod_id = next(iter(user.pod_ids), None)
     return SignInGrant(
         user.account_id, user.key_id, is_operator, by_key=False, user_id=user.id, pod_id=pod_id
@@ -238,7 +238,7 @@ def sign_in_grant(user: User, is_operator: bool = False) -> SignInGrant:
 
 
 def end_what_exceeds(tx: Tx, user: User) -> None:
-    """After a change of role or pods: ends the sessions, and keys that exceed what the user has now."""
+    """End the sessions, and the keys that exceed what the user has now, after a change of role or pods."""
     tx.run("delete from sessions where user_id = :id", id=user.id)
     left = permissions.with_notes(PERMISSIONS[user.role])
     made = list_keys_of(tx, user)
@@ -255,7 +255,7 @@ def _is_within(tx: Tx, user: User, key: Key) -> bool:
 
 
 def list_keys_of(tx: Tx, user: User) -> list[Key]:
-    """Keys that the user made or authorized, and keys made by those."""
+    """List the keys that the user made or authorized, and the keys made by those."""
     rows = tx.all(
         "select * from keys where account_id = :account_id and ' ' || lineage || ' ' like :within",
         account_id=user.account_id,
@@ -272,7 +272,10 @@ def _end_keys(tx: Tx, key_ids: list[str]) -> None:
 
 
 def is_like_owner(tx: Tx, caller: Caller) -> bool:
-    """An owner, or a key made by no user but an owner: an admin gains nothing by making a key."""
+    """Return whether the caller is an owner, or a key made by no user but an owner.
+
+    An admin gains nothing by making a key.
+    """
     if caller.role is not None:
         return caller.role == OWNER
     if not caller.lineage:
@@ -283,14 +286,17 @@ def is_like_owner(tx: Tx, caller: Caller) -> bool:
 
 
 def require_may_give(tx: Tx, caller: Caller, role: str) -> None:
-    """Nobody may give, change or take away more than they have."""
+    """Refuse to let anyone give, change or take away more than they have."""
     may_all = set(PERMISSIONS[role]) <= caller.permissions
     if not may_all or (role == OWNER and not is_like_owner(tx, caller)):
         raise Forbidden(f"You cannot give or remove the role {role}: it may do more than you.")
 
 
 def require_still(tx: Tx, caller: Caller, permission: str) -> None:
-    """A user authenticated a moment ago may have lost the role or the pod meanwhile."""
+    """Require the permission again.
+
+    A user authenticated a moment ago may have lost the role or the pod meanwhile.
+    """
     if caller.user_id is None:
         return
     user = find(tx, caller.user_id)

@@ -109,7 +109,7 @@ def decode(stored: str | None) -> Approval | None:
 
 
 def add_up(stored: Iterable[str | None]) -> Conditions:
-    """A rule that is unreadable or unknown to this version holds everything."""
+    """Combine the stored conditions. One that this version cannot read or does not know holds everything."""
     levels = [level for level in stored if level is not None]
     if not levels:
         return NONE

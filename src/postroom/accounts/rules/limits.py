@@ -43,7 +43,7 @@ _of_server = operator.attrgetter(*NAMES)
 
 
 def in_force(config: Config, stored: str | None) -> AccountLimits:
-    """The server's limits, overridden by those of the account. 0 is no limit."""
+    """Return the server's limits, overridden by those of the account. 0 means no limit."""
     return _combine(stored, _of_server(config))
 
 
@@ -173,7 +173,10 @@ def _emails(count: int | None) -> str:
 
 
 def _nth_send(owner: str, span: str, most: int | None) -> str:
-    """A send older than the newest `most - count` exists only if the limit would be exceeded."""
+    """Return SQL for the time of the send before the newest `most - count`.
+
+    There is one only if the limit would be exceeded.
+    """
     if most is None:
         return "null"
     return (
@@ -203,7 +206,7 @@ def read_uses(
 
 
 def _count_sends(tx: Tx, inbox_id: str, since: int) -> tuple[int, int | None]:
-    """The number of sends, and when the oldest was accepted."""
+    """Return the number of sends, and when the oldest was accepted."""
     row = tx.one(
         "select count(*) as sends, min(created_at) as oldest from messages where inbox_id = :inbox_id"
         " and direction = 'outbound' and created_at >= :since",
@@ -233,9 +236,11 @@ def require_cold_limit(
     now: int,
     allowed: AccountLimits = SPECIFIED,
 ) -> None:
-    """A young inbox may write to few strangers a day; a send that exceeds the limit is refused as a whole.
+    """Refuse a send to more new recipients than a young inbox may write to in a day.
 
-    A budget for strangers applies to inboxes of any age.
+    It is refused as a whole.
+
+    A budget for new recipients applies to inboxes of any age.
     """
     is_young = now - inbox_created_at < COLD_LIMIT_ENDS_AFTER
     if not cold or (not is_young and budget.cold_per_day is None):
@@ -251,9 +256,9 @@ def require_cold_limit(
 
 
 def require_no_loop(tx: Tx, thread_id: str, count: int, now: int) -> None:
-    """For a thread with an automatic sender: two programs must not answer each other for ever.
+    """Refuse to store `count` more messages if a thread loops.
 
-    `count` are about to be stored.
+    Two automatic senders must not answer each other for ever.
     """
     rows = tx.all(
         "select created_at from messages where thread_id = :thread_id and direction = 'outbound'"

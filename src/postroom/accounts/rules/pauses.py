@@ -39,7 +39,7 @@ class PausedScope(Struct, frozen=True):
 
 
 def list_all(tx: Tx, limit: int) -> list[PausedScope]:
-    """For the operator: those of every account."""
+    """List the pauses of every account, for the operator."""
     rows = tx.all("select * from pauses order by scope_id limit :limit", limit=limit)
     return [
         PausedScope(row["scope_id"], row["account_id"], Pause(row["since"], actor, row["reason"]))
@@ -49,7 +49,7 @@ def list_all(tx: Tx, limit: int) -> list[PausedScope]:
 
 
 def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int, reason: str | None = None) -> None:
-    """An existing pause stays as it is."""
+    """Add a pause. An existing one stays unchanged."""
     who = actors.encode(actor)
     insert_new(tx, "pauses", scope_id=scope_id, account_id=account_id, since=now, actor=who, reason=reason)
 
@@ -59,7 +59,10 @@ def remove(tx: Tx, scope_id: str) -> bool:
 
 
 def is_inbox_paused(tx: Tx, inbox_id: str) -> bool:
-    """If so, the pause cannot end before this transaction does: its end wakes what it held."""
+    """Return whether the inbox is paused.
+
+    If so, the pause cannot end before this transaction: its end wakes what it held.
+    """
     locked = tx.all(
         "select scope_id from pauses where scope_id in (select id from inboxes where id = :id union all"
         " select pod_id from inboxes where id = :id union all select account_id from inboxes where id = :id)"

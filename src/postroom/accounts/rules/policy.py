@@ -85,7 +85,7 @@ def has_rule(tx: Tx, account_id: str, rule_id: str) -> bool:
 
 
 def add_rule(tx: Tx, within: Scope, direction: str, kind: str, value: str, now: int) -> PolicyRule:
-    """An existing rule stays as it is."""
+    """Add a rule. An existing one stays unchanged."""
     rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
     _keep(tx, within, direction, added=1)
     named = {"scope_id": scope_of(within), "direction": direction, "value": rule.value, "type": kind}
@@ -120,7 +120,7 @@ def remove_rule(tx: Tx, within: Scope, rule_id: str) -> PolicyRule:
 def replace(
     tx: Tx, within: Scope, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
 ) -> None:
-    """`rules` are pairs of type and value. Those that stay keep their reasons."""
+    """Replace the rules by `rules`, pairs of type and value. Rules that stay keep their reasons."""
     reasons = {(rule.type, rule.value): rule.reason for rule in get(tx, within, direction).rules}
     for table in ("policy_rules", "policies"):
         delete(tx, table, scope_id=scope_of(within), direction=direction)
@@ -147,7 +147,10 @@ def require_value(value: str) -> str:
 
 
 def _keep(tx: Tx, within: Scope, direction: str, mode: str | None = None, added: int = 0) -> None:
-    """Only levels with a restriction have a row, so most mail finds none."""
+    """Add to the rule count of a level, and set its mode if given.
+
+    A level without restrictions has no row, so most lookups find none.
+    """
     row = tx.one(
         "insert into policies (scope_id, direction, account_id, mode, rule_count)"
         " values (:scope_id, :direction, :account_id, :new_mode, :added)"
@@ -167,14 +170,17 @@ def _keep(tx: Tx, within: Scope, direction: str, mode: str | None = None, added:
 
 
 def find_refused(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> list[PolicyRefusal]:
-    """The addresses that an inbox may not write to."""
+    """Return those addresses that an inbox may not write to."""
     return find_refusals(tx, OUTBOUND, [(inbox, addresses)])
 
 
 def find_refusals(
     tx: Tx, direction: str, asked: Sequence[tuple[Scope, Iterable[str]]], meets_allow: bool = True
 ) -> list[PolicyRefusal]:
-    """One look-up if nothing restricts. `meets_allow` is false for mail that may be forged."""
+    """Return the refusals, by a single lookup if nothing restricts.
+
+    `meets_allow` is false for mail that may be forged.
+    """
     modes = find_modes(tx, direction, [inbox for inbox, _ in asked])
     if not modes:
         return []
@@ -232,7 +238,10 @@ def _judge(
     met: dict[str, list[str]],
     meets_allow: bool,
 ) -> PolicyRefusal | None:
-    """A block at any level refuses; each level with an allow list must allow it."""
+    """Return the refusal of one address, if any.
+
+    Any level may block it, and every level with an allow list must allow it.
+    """
     for level in levels:
         for value in met[address]:
             if BLOCK in rules[level, value]:
@@ -249,7 +258,7 @@ def levels_of(inbox: Scope) -> list[str]:
 
 
 def find_modes(tx: Tx, direction: str, inboxes: Iterable[Scope]) -> dict[str, str]:
-    """Modes of the levels above these inboxes that have restrictions."""
+    """Return the modes of those levels above these inboxes that have restrictions."""
     levels = sorted({level for inbox in inboxes for level in levels_of(inbox)})
     found: dict[str, str] = {}
     for start in range(0, len(levels), VALUES_AT_ONCE):
@@ -326,7 +335,7 @@ def list_stops(
     limit: int,
     offset: int,
 ) -> tuple[list[Stop], int]:
-    """Newest first. The total is counted up to a thousand more than the page shows."""
+    """List the refused emails, newest first. The total counts at most a thousand more than the page shows."""
     owner, owner_id = within.owner
     asked = {owner: owner_id, "action": action, "direction": direction}
     rows, total = pages.newest(tx, "policy_audit", limit, offset, since, until, **asked)
