@@ -54,7 +54,7 @@ class Attachment(Struct, frozen=True):
         )
 
     def with_text(self, method: str, text: str | None) -> "Attachment":
-        """With the result of the extraction: a message shows the beginning of a long text."""
+        """Return the attachment with the extracted text. A message shows only the beginning of a long one."""
         rest = text[MAX_TEXT_CHARS:] if text is not None else ""
         return replace(
             self,
@@ -107,7 +107,7 @@ def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
 def list_of_messages(
     tx: Tx, message_ids: Sequence[str], *, with_text: bool = True
 ) -> dict[str, list[Attachment]]:
-    """Attachments of a whole page, in one query."""
+    """Return the attachments of a whole page of messages, by one query."""
     columns = _COLUMNS if with_text else _COLUMNS.replace("parsed_text", "null as parsed_text")
     rows = all_of(
         tx,
@@ -157,7 +157,7 @@ class PieceOfText(Struct, frozen=True):
 
 
 def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) -> PieceOfText:
-    """As much text from `offset` on as a message shows; empty past the end."""
+    """Return as much text from `offset` on as a message shows; empty past the end."""
     start = require_text(attachment)
     piece = start[offset : offset + MAX_TEXT_CHARS]
     if not attachment.is_text_cut:
@@ -189,7 +189,7 @@ def signed_url(base_url: str, secret: bytes, message_id: str, filename: str, now
 
 
 def signed_raw_url(base_url: str, secret: bytes, message_id: str, now: int) -> str:
-    """A link to the raw mail. It signs an empty filename, which no file has."""
+    """Return a link to the raw email. It signs an empty filename, which no file has."""
     expires = (now + LINK_LIFETIME) // SECOND
     signature = _sign(secret, message_id, "", str(expires))
     return f"{base_url}/v1/messages/{message_id}/raw?expires={expires}&signature={signature}"

@@ -9,7 +9,7 @@ OPERATORS_NAMES = ("postmaster", "abuse")  # RFC 5321 section 4.5.1, RFC 2142
 
 
 def find_taking(tx: Tx, mailbox: str, zone: str) -> Inbox | None:
-    """The inbox that takes mail to an address that nobody has: the one of that name, else the catch-all."""
+    """Return the inbox that takes mail for an unknown address: the one of that name, else the catch-all."""
     name, _, host = mailbox.rpartition("@")
     named = None if host == zone else inboxes.find_by_address(tx, f"{name}@{zone}")
     if named is not None and named.subdomains:
@@ -19,7 +19,7 @@ def find_taking(tx: Tx, mailbox: str, zone: str) -> Inbox | None:
 
 
 def find_of_operator(tx: Tx, service_domain: str) -> Inbox | None:
-    """`postmaster` or `abuse` of the server's own domain, else the oldest inbox of the first account."""
+    """Return `postmaster` or `abuse` of the server's own domain, else the first account's oldest inbox."""
     named = (inboxes.find_by_address(tx, f"{name}@{service_domain}") for name in OPERATORS_NAMES)
     found = next(filter(None, named), None)
     row = found is None and tx.one(
@@ -36,7 +36,7 @@ def may_take(tx: Tx, mailbox: str) -> bool:
 
 
 def list_taken(tx: Tx, inbox: Inbox, zone: str) -> list[str]:
-    """The addresses of people, as far as the server knows them, whose mail this inbox takes."""
+    """List the known addresses of people whose mail this inbox takes."""
     rows = tx.all(
         "select distinct address from address_uses where address like :at or address like :below",
         at=f"%@{zone}",

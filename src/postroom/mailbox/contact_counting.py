@@ -135,7 +135,7 @@ def _add_threads(tx: Tx, threads: dict[tuple[str, str], str]) -> dict[tuple[str,
 
 
 def _add(tx: Tx, found: Sequence[Exchange]) -> None:
-    """An email that fails authentication gives a name only to a contact that has none."""
+    """Add what was found. An email that fails authentication gives a name only to a contact that has none."""
     names = field_names(Exchange)
     sums = ", ".join(f"{name} = contacts.{name} + excluded.{name}" for name in COUNTS)
     tx.many(

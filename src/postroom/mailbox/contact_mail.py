@@ -55,7 +55,7 @@ def list_inboxes(tx: Tx, scope: Scope, after: str) -> list[str]:
 
 
 def next_place(tx: Tx, scope: Scope, place: MailCursor) -> MailCursor | None:
-    """The next part, or the first one of the next inbox; None at the end."""
+    """Return the next part, or the first one of the next inbox; None at the end."""
     if place.inbox_id and place.part + 1 < PARTS:
         return MailCursor(place.inbox_id, place.part + 1, has_kept=place.has_kept)
     following = list_inboxes(tx, scope, place.inbox_id)
@@ -63,7 +63,7 @@ def next_place(tx: Tx, scope: Scope, place: MailCursor) -> MailCursor | None:
 
 
 def list_page(tx: Tx, place: MailCursor, until: int, rows: int) -> tuple[list[Message], MailCursor | None]:
-    """Messages behind a place in its part, up to a moment. The second is None if no more follow."""
+    """List the messages after a cursor in its part, up to a moment. The next cursor is None at the end."""
     sized = tx.all(
         f"select id, created_at, {documents.SIZE} as {pages.SIZE} from messages where inbox_id = :inbox_id"
         f" and {MAIL[place.part]} and (created_at, id) > (:at, :id) and created_at <= :until"

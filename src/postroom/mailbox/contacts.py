@@ -53,7 +53,7 @@ def find(tx: Tx, scope: Scope, address: str) -> Contact | None:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Contact], int]:
-    """By address. The total is counted up to a thousand more than the page shows."""
+    """List contacts by address. The total counts at most a thousand more than the page shows."""
     owner, owner_id = scope.owner
     asked = {"owner_id": owner_id, "most": offset + limit + COUNTED_BEYOND_PAGE}
     some = f"(select distinct address from contacts where {owner} = :owner_id order by address limit :most)"
@@ -70,7 +70,7 @@ def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Con
 
 
 def search(tx: Tx, scope: Scope, asked: str, limit: int, offset: int) -> tuple[list[Contact], int]:
-    """Contacts whose address, domain or a word of whose name begins like this; the first thousand."""
+    """List the first thousand contacts whose address, domain or any word of the name begins like this."""
     owner, owner_id = scope.owner
     word = fold_word(asked)
     rows = tx.all(
@@ -98,7 +98,7 @@ def _read(tx: Tx, scope: Scope, addresses: Sequence[str]) -> list[Contact]:
 
 
 def _with_known(tx: Tx, scope: Scope, found: list[Contact]) -> list[Contact]:
-    """Known are those who wrote to one of these inboxes an email that did not fail DMARC."""
+    """Mark the known contacts: those who sent one of these inboxes an email that did not fail DMARC."""
     owner, owner_id = scope.owner
     rows = all_of(
         tx,
@@ -113,7 +113,7 @@ def _with_known(tx: Tx, scope: Scope, found: list[Contact]) -> list[Contact]:
 
 
 def list_threads(tx: Tx, scope: Scope, address: str, limit: int) -> list[str]:
-    """The newest threads with this address, in any inbox in scope."""
+    """List the newest threads with this address, in any inbox in scope."""
     owner, owner_id = scope.owner
     rows = tx.all(
         "select contact_threads.thread_id as id from contacts join contact_threads"
@@ -128,7 +128,7 @@ def list_threads(tx: Tx, scope: Scope, address: str, limit: int) -> list[str]:
 
 
 def list_inboxes(tx: Tx, scope: Scope, address: str, limit: int) -> list[str]:
-    """The inboxes in scope that know this address."""
+    """List the inboxes in scope that know this address."""
     owner, owner_id = scope.owner
     rows = tx.all(
         f"select inbox_id from contacts where {owner} = :owner_id and address = :address"
@@ -141,7 +141,7 @@ def list_inboxes(tx: Tx, scope: Scope, address: str, limit: int) -> list[str]:
 
 
 def forget_thread(tx: Tx, thread_id: str) -> None:
-    """A thread is deleted: its contacts have one less."""
+    """Reduce the count of each contact of a deleted thread by one."""
     tx.run(
         "update contacts set threads = threads - 1 where (inbox_id, address) in"
         " (select inbox_id, address from contact_threads where thread_id = :id)",

@@ -51,7 +51,7 @@ def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Kno
 
 
 def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
-    """An email of this address has passed DMARC."""
+    """Record that an email from this address has passed DMARC."""
     tx.run(
         "update correspondents set verified_at = :now"
         " where inbox_id = :inbox_id and address = :address and verified_at is null",
@@ -62,7 +62,7 @@ def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
 
 
 def find_junk(tx: Tx, inbox_id: str, address: str) -> None:
-    """The junk filter found an email of this address to be junk."""
+    """Record that the junk filter found an email from this address to be junk."""
     tx.run(
         "update correspondents set junk = :found"
         " where inbox_id = :inbox_id and address = :address and junk = 0",
@@ -73,7 +73,10 @@ def find_junk(tx: Tx, inbox_id: str, address: str) -> None:
 
 
 def call_junk(tx: Tx, inbox_id: str, addresses: Sequence[str], now: int) -> None:
-    """A person calls emails of these addresses junk. The addresses become no known ones by that."""
+    """Record that a person called emails from these addresses junk.
+
+    This does not make the addresses known.
+    """
     tx.many(
         "insert into correspondents (inbox_id, address, is_trusted, first_at, junk) values :rows"
         " on conflict (inbox_id, address) do update set junk = excluded.junk",
@@ -82,7 +85,7 @@ def call_junk(tx: Tx, inbox_id: str, addresses: Sequence[str], now: int) -> None
 
 
 def call_wanted(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> None:
-    """A person calls emails of these addresses wanted: what is known against them counts no more."""
+    """Record that a person called emails from these addresses wanted: remove their junk marks."""
     if not addresses:
         return
     is_wanted, wanted = one_of("address", sorted(set(addresses)))
@@ -94,7 +97,7 @@ def call_wanted(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> None:
 
 
 def record_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
-    """The first correspondent with a name keeps it; another gets it only if proven.
+    """Record the name of a correspondent. The first one with it keeps it; another must be proven.
 
     Names are folded; '' means none, or taken by another.
     """
@@ -110,7 +113,7 @@ def record_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool)
 
 
 def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
-    """Addresses of trusted correspondents with this name, up to a limit."""
+    """Return the addresses of trusted correspondents with this name, up to a limit."""
     if not name:
         return []
     rows = tx.all(

@@ -270,7 +270,7 @@ def size_of(written: WrittenColumns) -> int:
 
 
 def to_written(document: Document) -> WrittenColumns:
-    """The columns, compressed if that helps."""
+    """Return the columns, compressed if that makes them smaller."""
     stored, reply_at, reply_bytes = to_columns(document)
     packed = packing.pack(stored)
     if packed is None:
@@ -279,7 +279,7 @@ def to_written(document: Document) -> WrittenColumns:
 
 
 def to_columns(document: Document) -> Columns:
-    """Like `without_reply`, but faster if the text begins with the reply text, as most do."""
+    """Return the same as `without_reply`, faster if the text begins with the reply text, as most do."""
     if not document.body_text.startswith(document.reply_text):
         return without_reply(encode(document))
     stored = encode(structs.replace(document, reply_text=UNSET))
@@ -305,7 +305,7 @@ def without_reply(whole: bytes) -> Columns:
 
 
 def from_row(row: Row) -> bytes:
-    """The whole document, as JSON."""
+    """Return the whole document as JSON."""
     return b"".join(pieces(columns_of(row)))
 
 
@@ -318,7 +318,7 @@ def plain(stored: bytes) -> bytes:
 
 
 def pieces(columns: Columns, ending: bytes = b"}") -> tuple[Piece, ...]:
-    """The whole document as JSON, with `ending` in place of its last brace; nothing is copied."""
+    """Return the whole document as JSON, with `ending` in place of its last brace. Nothing is copied."""
     document, at, reply_bytes = columns
     view = memoryview(document)
     if at is None or reply_bytes is None:
@@ -354,7 +354,7 @@ def replace_outline(tx: Tx, document: Document, written: WrittenColumns) -> None
 
 
 def list_sizes(tx: Tx, message_ids: Sequence[str]) -> list[int]:
-    """The sizes of the documents of these messages, 0 for one that does not exist."""
+    """List the sizes of these messages' documents; 0 for one that does not exist."""
     rows = all_of(tx, f"select id, {SIZE} as size from messages where :wanted", "id", message_ids)
     found = {row["id"]: row["size"] for row in rows}
     return [found.get(message_id, 0) for message_id in message_ids]
@@ -366,7 +366,10 @@ def count_fitting(tx: Tx, message_ids: Sequence[str]) -> int:
 
 
 def outline_columns(tx: Tx, row: Row) -> Columns:
-    """From a row of LISTED_COLUMNS. A message from before is read whole until its outline is stored."""
+    """Return the outline from a row of LISTED_COLUMNS.
+
+    An older message is read whole until its outline is stored.
+    """
     if row["document"] is not None:
         return columns_of(row)
     whole = tx.one(f"select {COLUMNS} from messages where id = :id", id=row["id"])

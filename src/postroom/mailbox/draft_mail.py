@@ -46,7 +46,7 @@ def fields_of(draft: KeptDraft) -> DraftFields:
 def write(
     inbox: Inbox, draft: KeptDraft, files: Iterable[KeptFile], read_blob: Callable[[str], bytes]
 ) -> bytes:
-    """The same bytes each time for the same version of a draft."""
+    """Compose the email of a draft: the same bytes each time for the same version."""
     attached = tuple(
         DraftAttachment(file.filename, file.content_type, _content(file, read_blob)) for file in files
     )
@@ -87,7 +87,7 @@ def _content(file: KeptFile, read_blob: Callable[[str], bytes]) -> bytes:
 
 
 def read(raw: bytes) -> ReadDraft:
-    """Invalid addresses, such as half-written ones, are left out."""
+    """Read an email into a draft. Invalid addresses, such as half-written ones, are left out."""
     mail = parse_mail(raw)
     block = headers.split(raw[:HEADER_BYTES], 0).headers
     fields = DraftFields(

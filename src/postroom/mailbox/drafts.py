@@ -88,7 +88,7 @@ def _require_room(tx: Tx, inbox_id: str) -> None:
 
 
 def count_of_inbox(tx: Tx, inbox_id: str) -> int:
-    """Small, since the number of drafts per inbox is limited."""
+    """Count the drafts of an inbox, which are few: their number is limited."""
     return count(tx, "select count(*) as number from drafts where inbox_id = :id", id=inbox_id)
 
 
@@ -143,7 +143,7 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[CutPa
 
 
 def list_span(tx: Tx, scope: Scope, span: Span) -> CutPage[KeptDraft]:
-    """Drafts of all inboxes in scope."""
+    """List the drafts of all inboxes in scope."""
     column, owner = scope.owner_of_inboxes
     in_pod = "" if scope.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(
@@ -182,7 +182,7 @@ def set_agent_text(tx: Tx, draft_id: str, text: str) -> None:
 
 
 def put_on_clock(tx: Tx, draft_id: str, due_at: int | None, due_for: str) -> None:
-    """None cancels it. A draft that failed before is tried at the new time."""
+    """Schedule a draft; None cancels. A draft that failed before is tried again at the new time."""
     due_for_key = None if due_at is None else due_for
     update(tx, "drafts", draft_id, due_at=due_at, due_for=due_for_key, failure=None)
 
@@ -240,7 +240,7 @@ def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:
 
 
 def list_files(tx: Tx, draft_ids: Sequence[str]) -> dict[str, list[KeptFile]]:
-    """Files of a whole page, in one query and without their bytes."""
+    """List the files of a whole page of drafts by one query, without their bytes."""
     found: dict[str, list[KeptFile]] = {draft_id: [] for draft_id in draft_ids}
     if not draft_ids:
         return found

@@ -134,7 +134,7 @@ def expect(tx: Tx, thread: Thread, expected: Expected) -> Thread:
 
 
 def end(tx: Tx, thread: Thread, reason: str) -> Thread:
-    """Nothing is expected any more, and no nudge is sent: also none that was accepted and has not left."""
+    """Stop expecting a reply and send no nudge, not even one that is accepted but has not left."""
     tx.run(
         "update threads set awaiting_since = null, awaiting_until = null, awaiting_from = null,"
         " awaiting_message = null, is_overdue = 0 where id = :id",
@@ -238,7 +238,7 @@ def find(tx: Tx, follow_up_id: str) -> FollowUp | None:
 
 
 def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[FollowUp]:
-    """In the order of their times."""
+    """List the follow-ups of a thread in the order of their times."""
     rows = tx.all(
         "select * from follow_ups where thread_id = :id order by due_at, id limit :limit offset :offset",
         id=thread_id,

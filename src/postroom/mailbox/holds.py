@@ -184,7 +184,10 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
 def list_within(
     tx: Tx, scope: Scope, state: str, limit: int, offset: int, choice: Choice = ALL
 ) -> tuple[list[Hold], int]:
-    """Waiting ones oldest first, decided ones newest first. The total is counted up to a limit."""
+    """List holds: waiting ones oldest first, decided ones newest first.
+
+    The total is counted up to a limit.
+    """
     owner, owner_id = scope.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
@@ -202,7 +205,7 @@ def list_within(
 def list_waiting(
     tx: Tx, scope: Scope, limit: int, offset: int, choice: Choice = FOR_A_PERSON
 ) -> tuple[list[Hold], int]:
-    """Held ones, riskiest first, then oldest first."""
+    """List the held sends, riskiest first, then oldest first."""
     owner, owner_id = scope.owner
     rows = tx.all(
         f"select {COLUMNS} from holds where {owner} = :owner_id and state = 'held' and {choice.where}"
@@ -240,7 +243,7 @@ def count_within(tx: Tx, scope: Scope, state: str, shown: int = 0, choice: Choic
 
 
 def list_scheduled(tx: Tx, scope: Scope, limit: int) -> list[str]:
-    """Messages in scope that are scheduled for later."""
+    """List the messages in scope that are scheduled for later."""
     owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select holds.message_id from inboxes join holds on holds.inbox_id = inboxes.id"
@@ -253,7 +256,7 @@ def list_scheduled(tx: Tx, scope: Scope, limit: int) -> list[str]:
 
 
 def list_due(tx: Tx, limit: int, now: int) -> list[str]:
-    """Messages whose hold must be checked now."""
+    """List the messages whose hold must be checked now."""
     rows = tx.all(
         "select message_id from holds where due_at <= :now order by due_at limit :limit", now=now, limit=limit
     )
@@ -273,7 +276,7 @@ def wake_scheduled(tx: Tx, account_id: str, key_id: str, now: int) -> bool:
 
 
 def wake_paused(tx: Tx, scope: Scope, now: int) -> None:
-    """After a pause has ended: makes the loop check all that it held."""
+    """Make the loop check all that a pause held, after it has ended."""
     owner, owner_id = scope.owner
     tx.run(
         f"update holds set due_at = :now where account_id = :account_id and {owner} = :owner_id"

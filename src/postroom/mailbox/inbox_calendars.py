@@ -68,7 +68,7 @@ def default_id(inbox_id: str) -> str:
 
 
 def new(inbox: Scope, calendar_id: str, now: int) -> InboxCalendar:
-    """A calendar as it begins: without its own name, in UTC, from nine to five on weekdays."""
+    """Return a new calendar: no name of its own, UTC, nine to five on weekdays."""
     return InboxCalendar(
         id=calendar_id,
         account_id=inbox.account_id,
@@ -129,7 +129,7 @@ def list_of_inbox(tx: Tx, inbox_id: str) -> list[InboxCalendar]:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[InboxCalendar], int]:
-    """The default calendar first."""
+    """List the calendars, the default one first."""
     column, owner = scope.owner
     rows = tx.all(
         f"select * from calendars where {column} = :owner"
@@ -169,7 +169,10 @@ def find_of_path(tx: Tx, inbox_id: str, name: str) -> InboxCalendar | None:
 
 
 def lock_defaults(tx: Tx, inbox_ids: set[str]) -> dict[str, InboxCalendar]:
-    """Until the transaction ends, nobody else takes time of these inboxes. In one order on all nodes."""
+    """Lock the default calendars, in the same order on all nodes.
+
+    Nobody else books these inboxes before the commit.
+    """
     wanted = sorted(map(default_id, inbox_ids))
     rows = all_of(tx, f"select * from calendars where :wanted order by id {LOCK_ROWS}", "id", wanted)
     return {row["inbox_id"]: InboxCalendar.from_row(row) for row in rows}
@@ -222,7 +225,7 @@ def remove(tx: Tx, calendar: InboxCalendar) -> None:
 
 
 def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
-    """Upkeep removes their events."""
+    """Remove all calendars of an inbox. Upkeep removes their events."""
     tx.run("delete from calendars where inbox_id = :id", id=inbox_id)
 
 

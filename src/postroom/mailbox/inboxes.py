@@ -169,7 +169,7 @@ def _insert(tx: Tx, inbox: Inbox, zone: str) -> None:
 
 
 def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Caller | None, Inbox | None]:
-    """The caller with this token, and the inbox, if it is one of that account."""
+    """Return the caller with this token, and the inbox if it belongs to that account."""
     token_hash = keys.hash_token(token)
     row = tx.one(_WITH_CALLER, token_hash=token_hash, inbox_id=inbox_id)
     caller = None if row is None else keys.to_caller(row, token_hash, now)
@@ -205,7 +205,7 @@ def is_within(inbox: Inbox, scope: Scope) -> bool:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Inbox], int]:
-    """Newest first."""
+    """List the inboxes in scope, newest first."""
     if scope.inbox_id is not None:
         only = find(tx, scope.inbox_id)
         found = [only] if only is not None and is_within(only, scope) else []
@@ -269,7 +269,7 @@ def are_within(tx: Tx, scope: Scope, inbox_ids: Iterable[str]) -> bool:
 
 
 def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
-    """The inboxes whose mail a policy checks before it is let in."""
+    """Return those inboxes whose mail a policy checks before it is let in."""
     asked = sorted(inbox_ids)
     found: set[str] = set()
     for start in range(0, len(asked), 500):
@@ -284,7 +284,7 @@ def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
 
 
 def narrow(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> Scope | None:
-    """The part of a scope that a filter names. None if there is no such inbox or pod in scope."""
+    """Return the part of a scope that a filter names. None if there is no such inbox or pod in scope."""
     if pod_id is not None:
         pod = pods.find(tx, scope, pod_id)
         if pod is None:
@@ -303,7 +303,10 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
 
 
 def lock(tx: Tx, inbox_id: str) -> Inbox:
-    """Until the transaction ends, nothing is stored in it and it is not deleted. Always the first lock."""
+    """Lock an inbox: until the transaction ends, nothing is stored in it and it is not deleted.
+
+    Always the first lock.
+    """
     row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
     if row is None:
         raise no_such("inbox")
@@ -344,7 +347,7 @@ def count(
 
 
 def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
-    """The number of unread threads of each."""
+    """Return the number of unread threads of each inbox."""
     wanted = all_of(tx, "select id, unread_count from inboxes where :wanted", "id", inbox_ids)
     return {row["id"]: int(row["unread_count"]) for row in wanted}
 
@@ -378,7 +381,10 @@ def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
 
 
 def remove(tx: Tx, scope: Scope, inbox_id: str, now: int) -> Inbox:
-    """It disappears at once; upkeep removes its mail in small steps, so that no write takes long."""
+    """Remove an inbox.
+
+    It disappears at once; upkeep removes its mail in small steps, so that no write takes long.
+    """
     accounts.change_inbox_count(tx, scope.account_id, -1)
     inbox = get(tx, scope, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)

@@ -110,7 +110,10 @@ def list_running(tx: Tx) -> list[str]:
 
 
 def lock(tx: Tx, job_id: str) -> Job | None:
-    """Until the transaction ends, no other node goes on with it, and nobody confirms or cancels it."""
+    """Lock a job.
+
+    Until the transaction ends, no other node continues it and nobody confirms or cancels it.
+    """
     row = tx.one(f"select * from jobs where id = :id {LOCK_ROWS}", id=job_id)
     return None if row is None else Job.from_row(row)
 
@@ -125,7 +128,7 @@ def cancel(tx: Tx, job: Job, subject: str, now: int) -> None:
 
 
 def advance(tx: Tx, job: Job, position: str, done: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """Note where the work goes on. Returns all counts so far."""
+    """Record how far the job has come. Return all counts so far."""
     result = {name: job.result.get(name, 0) + counts.get(name, 0) for name in {**job.result, **counts}}
     done += job.done
     update(

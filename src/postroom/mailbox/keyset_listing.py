@@ -88,7 +88,7 @@ def list_threads(
     is_read: bool | None,
     span: Span,
 ) -> list[Thread]:
-    """Ordered by last message; labels are folded. None: any."""
+    """List threads by their last message. Labels are folded; None means any."""
     column, owner_id = scope.owner
     conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}"]
     tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(scope)}
@@ -117,7 +117,7 @@ def list_threads(
 
 
 def _parts(is_read: bool | None) -> list[str]:
-    """Conditions for parts of an index, each in the order of the list."""
+    """Return conditions for parts of an index, each in the order of the list."""
     flags, states = thread_selects.flags_of(is_read), thread_selects.states_of(ANY_WORK)
     return [
         f" and threads.is_read = {flag} and threads.state = {state}" for flag in flags for state in states
@@ -125,13 +125,16 @@ def _parts(is_read: bool | None) -> list[str]:
 
 
 def _limits_of(scope: Scope) -> dict[str, object]:
-    """A scope of one inbox may be within a pod, and is always within an account."""
+    """Return the scope as query parameters.
+
+    A scope of one inbox may be within a pod, and is always within an account.
+    """
     pod = {} if scope.pod_id is None else {"pod_id": scope.pod_id}
     return {"account_id": scope.account_id, **pod}
 
 
 def newest_of_threads(tx: Tx, found_threads: Sequence[Thread], each: int) -> dict[str, list[str]]:
-    """The ids of `each` newest messages of each thread."""
+    """Return the ids of the `each` newest messages of each thread."""
     found = {}
     for thread in found_threads:
         rows = tx.all(
@@ -186,7 +189,7 @@ def list_inboxes(tx: Tx, scope: Scope, span: Span) -> list[Inbox]:
 
 
 def totals(tx: Tx, scope: Scope) -> dict[str, int]:
-    """Totals of all inboxes in scope."""
+    """Return the totals of all inboxes in scope."""
     column, owner = scope.owner_of_inboxes
     row = tx.one(
         "select count(*) as inboxes, sum(thread_count) as threads,"
@@ -204,7 +207,7 @@ def totals(tx: Tx, scope: Scope) -> dict[str, int]:
 
 
 def find_by_rfc_id(tx: Tx, inbox_id: str, rfc_message_id: str) -> str | None:
-    """The id of the first message of an inbox with this Message-ID."""
+    """Return the id of the first message of an inbox with this Message-ID."""
     if not rfc_message_id:
         return None
     row = tx.one(
@@ -228,7 +231,7 @@ def ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
 
 
 def find_later_doubles(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    """Messages whose Message-ID an earlier message of the same inbox has."""
+    """Return those messages whose Message-ID an earlier message of the same inbox has."""
     rows = all_of(
         tx,
         "select messages.id from messages where :wanted and exists (select 1 from messages as earlier"

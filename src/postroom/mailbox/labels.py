@@ -25,7 +25,7 @@ _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def fold(label: str) -> str:
-    """The form in which labels are compared."""
+    """Return the form in which labels are compared."""
     return label.strip().casefold()
 
 
@@ -108,7 +108,7 @@ def _lock(tx: Tx, thread: Thread) -> None:
 
 
 def _read(added: Sequence[str], removed: Sequence[str]) -> tuple[dict[str, str], set[str]]:
-    """The labels to add, by their folded form, and those to remove."""
+    """Return the labels to add, by their folded form, and those to remove."""
     require_valid(added, "addLabels")
     require_valid(removed, "removeLabels")
     unwanted = {fold(label) for label in removed}
@@ -228,7 +228,7 @@ def _keep_seen(tx: Tx, which: str, thread_id: str, **named: object) -> None:
 
 
 def of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Labels of a whole page of messages, in one query, sorted."""
+    """Return the labels of a whole page of messages by one query, sorted."""
     rows = all_of(
         tx,
         "select message_id, shown from message_labels where label <> :seen and :wanted",
@@ -273,7 +273,7 @@ def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
 
 
 def of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Labels of a whole page of threads, in one query, sorted."""
+    """Return the labels of a whole page of threads by one query, sorted."""
     rows = all_of(tx, "select thread_id, shown from labels where :wanted", "thread_id", thread_ids)
     found: dict[str, list[str]] = {}
     for row in rows:

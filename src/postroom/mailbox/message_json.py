@@ -86,7 +86,7 @@ class Links(Struct, frozen=True):
 
 
 def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[Piece], bool]:
-    """As many as fit into a page, with commas, and whether some were left out.
+    """Return as many messages as fit into a page, with commas, and whether some were left out.
 
     The text of files counts too.
     """
@@ -105,7 +105,7 @@ def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[Piece], bool]:
 
 
 def to_json(tx: Tx, found: Sequence[ShownMessage], links: Links) -> list[bytes]:
-    """The stored bytes, with what changes or expires appended."""
+    """Return the stored bytes, with the fields that change or expire appended."""
     endings = _endings(tx, found, links)
     return [
         b"".join(documents.pieces(message.stored, ending))

@@ -17,7 +17,7 @@ ASIDE = {BLOCKED: _BLOCKED_AND_JUDGED, JUNK: _IN_JUNK}
 def list_of_inbox(
     tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, including: str | None = None
 ) -> tuple[Slice, int]:
-    """Newest first; `including` adds what was blocked, or what is in Junk or in Trash."""
+    """List messages, newest first. `including` adds what was blocked, or what is in Junk or in Trash."""
     of_direction = "" if direction is None else f" and direction = {literal(direction)}"
     of_list = f"inbox_id = :inbox_id and {f'is_trashed = 0{of_direction}' if direction else messages.LISTED}"
     source = f"select {messages.listed_columns(limit)} from messages where {of_list}"
@@ -37,7 +37,7 @@ def list_of_inbox(
 
 
 def _both(of_list: str, of_others: str, columns: str) -> str:
-    """Two lists, each read through its own index up to the page's end."""
+    """Return the SQL of two lists, each read through its own index up to the page's end."""
     newest = "order by created_at desc, id desc limit :most"
     return (
         f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"

@@ -211,14 +211,14 @@ def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
 
 
 def list_outlines(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
-    """The same for lists: of a large document its outline."""
+    """List the messages as lists show them: a large document as its outline."""
     rows = all_of(tx, f"select {OUTLINE_COLUMNS} from messages where :wanted", "messages.id", message_ids)
     found = {row["id"]: Message.from_row(row, documents.outline_columns(tx, row)) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
 
 
 def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
-    """An email sent from here, by Message-ID."""
+    """Return an email sent from here, by Message-ID."""
     row = tx.one(
         f"select {COLUMNS} from messages where inbox_id = :inbox_id and rfc_message_id = :rfc_message_id"
         " and direction = 'outbound' and is_imported = 0 and created_at >= :since limit 1",
@@ -266,7 +266,7 @@ def _row_within(tx: Tx, scope: Scope, message_id: str, columns: str) -> Row:
 
 
 def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document | None:
-    """The newest message of a thread, or the newest of one direction."""
+    """Return the newest message of a thread, or the newest in one direction."""
     filtered = "" if direction is None else f" and direction = {literal(direction)}"
     row = tx.one(
         f"select {documents.COLUMNS} from messages where thread_id = :thread_id{filtered}"
@@ -277,7 +277,7 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
 
 
 def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
-    """The newest message of each thread, of a large one its outline."""
+    """Return the newest message of each thread; a large one as its outline."""
     rows = all_of(
         tx,
         f"select {OUTLINE_COLUMNS} from messages where messages.id in (select (select newest.id"
@@ -329,7 +329,10 @@ def mark_captured(tx: Tx, message_id: str) -> None:
 
 
 def require_visible(tx: Tx, message_id: str) -> None:
-    """For links without an account: a message is visible until its inbox is deleted."""
+    """Require the message to exist, for links without an account.
+
+    It is visible until its inbox is deleted.
+    """
     found = ids.is_id(ids.MESSAGE, message_id) and tx.one(
         "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
         " where messages.id = :id",
@@ -369,7 +372,7 @@ def fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
 def _columns(
     tx: Tx, message_id: str, stored: bytes | None, reply_at: int | None, reply_bytes: int | None
 ) -> documents.Columns:
-    """A large document is read separately from its row."""
+    """Return the columns of a document. A large one is read separately from its row."""
     if stored is not None:
         return documents.plain(stored), reply_at, reply_bytes
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)

@@ -46,7 +46,7 @@ def count_of(tx: Tx, thread_id: str) -> int:
 
 
 def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int = 0) -> list[Note]:
-    """Oldest first."""
+    """List the notes of a thread, oldest first."""
     rows = tx.all(
         "select * from notes where thread_id = :id order by created_at, id limit :limit offset :offset",
         id=thread_id,
@@ -57,7 +57,7 @@ def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int = 0) -> list[
 
 
 def list_newest(tx: Tx, thread_ids: Sequence[str], limit: int) -> list[Note]:
-    """The newest notes on any of these threads, newest first."""
+    """List the newest notes on any of these threads, newest first."""
     rows = all_of(
         tx,
         "select * from notes where :wanted order by created_at desc, id desc limit :limit",

@@ -87,13 +87,13 @@ def _on_the_wire(text: str) -> bytes:
 
 
 def to_written(content: bytes | None) -> tuple[bytes | None, int | None]:
-    """The columns to store; None for content in a blob."""
+    """Return the columns to store; None for content in a blob."""
     packed = None if content is None else packing.pack(content)
     return (content, None) if content is None or packed is None else (packed, len(content))
 
 
 def plain(content: bytes, content_bytes: int | None) -> bytes:
-    """The content, from the columns of a row."""
+    """Return the content from the columns of a row."""
     return bytes(content) if content_bytes is None else packing.unpack(bytes(content))
 
 
@@ -112,7 +112,7 @@ def get(tx: Tx, message_id: str) -> RawMail:
 
 
 def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """The header of each with its final empty line; none for a large email or a long header."""
+    """Return the header of each email with its final empty line; none for a large email or a long header."""
     found = _heads(tx, message_ids, USUAL_HEAD_BYTES)
     return found | _heads(tx, [each for each in message_ids if each not in found], HEAD_BYTES)
 
@@ -137,7 +137,7 @@ def _heads(tx: Tx, message_ids: Sequence[str], most: int) -> dict[str, bytes]:
 
 
 def head_of(kept: Cut, trace_bytes: int, most: int = HEAD_BYTES) -> bytes | None:
-    """The header with its final empty line; None if it is long, or a text was cut out of it."""
+    """Return the header with its final empty line; None if it is long, or a text was cut out of it."""
     beginning = kept.content[:most]
     head = beginning[: head_end(beginning, trace_bytes)]
     is_cut = any(at is not None and at < len(head) for at in (kept.text_at, kept.html_at))
@@ -146,7 +146,7 @@ def head_of(kept: Cut, trace_bytes: int, most: int = HEAD_BYTES) -> bytes | None
 
 
 def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """Envelopes that were made when the emails came."""
+    """Return the envelopes that were made when the emails came."""
     if not message_ids:
         return {}
     is_asked, asked = one_of("message_id", message_ids)
@@ -178,13 +178,13 @@ def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
 
 
 def sizes(tx: Tx, message_ids: Sequence[str]) -> dict[str, int]:
-    """In bytes."""
+    """Return the sizes in bytes."""
     rows = all_of(tx, "select message_id, size_bytes from raw_mails where :wanted", "message_id", message_ids)
     return {row["message_id"]: int(row["size_bytes"]) for row in rows}
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
-    """The blobs that some mail uses."""
+    """Return those blobs that some email uses."""
     return {row["blob"] for row in all_of(tx, "select blob from raw_mails where :wanted", "blob", blobs)}
 
 
@@ -196,7 +196,10 @@ async def put_if_large(resources: Resources, raw: bytes) -> str | None:
 
 
 async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
-    """Without our trace field it parses as it did on arrival; some damaged emails would not with it."""
+    """Read an email.
+
+    Without our trace field it parses as it did on arrival; some damaged emails would not with it.
+    """
     raw = await resources.db.read(get, message_id)
     content = raw.content
     if content is None:
@@ -211,7 +214,10 @@ async def read_blob(resources: Resources, blob: str) -> bytes:
 
 
 async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], T]) -> T:
-    """If the file is missing, the rows show whether its email was just deleted or the file is lost."""
+    """Read a blob.
+
+    If its file is missing, the rows show whether the email was just deleted or the file is lost.
+    """
     try:
         return await pools.FILES.run(read_it, blob)
     except FileNotFoundError:
@@ -235,7 +241,10 @@ async def _chunks(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def find_link(resources: Resources, message_id: str, file: Attachment) -> str | None:
-    """A link to the blob store for a large file of a large email; None: read it from the mail."""
+    """Return a link to the blob store for a large file of a large email.
+
+    None if it must be read from the email.
+    """
     if file.size_bytes < LINKED_BYTES or not resources.blobs.is_shared:
         return None
     raw = await resources.db.read(get, message_id)

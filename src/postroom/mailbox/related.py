@@ -45,7 +45,10 @@ def record_all(tx: Tx, placed: Sequence[Placed]) -> None:
 
 
 def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
-    """Threads that named an email before it came. One query for all, since most emails were named by none."""
+    """Yield the threads that named an email before it came.
+
+    One query for all, since most emails were named by none.
+    """
     rows = tx.many(
         "select inbox_id, rfc_message_id, thread_id from named_ids"
         " where (inbox_id, rfc_message_id) in (values :rows)",
@@ -126,7 +129,7 @@ def _relate(tx: Tx, thread_id: str, related_id: str) -> None:
 
 
 def list_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Related threads of a whole page, oldest first, if they still exist."""
+    """List the related threads of a whole page, oldest first, if they still exist."""
     rows = all_of(
         tx,
         "select related_threads.thread_id, related_id from related_threads"

@@ -108,7 +108,7 @@ def owner_of(within: Scope) -> str:
 
 
 def add(tx: Tx, within: Scope, rule: Rule) -> None:
-    """The last of its level."""
+    """Add a rule as the last of its level."""
     accounts.lock(tx, within.account_id)
     there = list_of_level(tx, rule.owner)
     if len(there) >= limits.RULES_OF_A_LEVEL:
@@ -147,7 +147,7 @@ def put(tx: Tx, rule: Rule) -> None:
 
 
 def _move(tx: Tx, there: Sequence[Rule], rule: Rule, position: int) -> None:
-    """Numbers a level anew, with this rule at its position."""
+    """Move a rule to a position and renumber its level."""
     order = [each.id for each in there if each.id != rule.id]
     order.insert(max(0, position), rule.id)
     before = {each.id: each.position for each in there}
@@ -184,7 +184,7 @@ def _note_change(tx: Tx, account_id: str) -> None:
 
 
 def versions(tx: Tx, account_ids: Sequence[str]) -> dict[str, int]:
-    """Of accounts that have, or had, rules."""
+    """Return the versions of those accounts that have, or had, rules."""
     rows = all_of(
         tx, "select account_id, version from rule_versions where :wanted", "account_id", account_ids
     )
@@ -197,7 +197,7 @@ def list_of_level(tx: Tx, owner: str) -> list[Rule]:
 
 
 def list_for_inbox(tx: Tx, scope: Scope) -> list[Rule]:
-    """All that are switched on for an inbox: of the account, then its pod, then its own."""
+    """List all rules that are switched on for an inbox: the account's, its pod's, then its own."""
     owners = [scope.account_id, scope.pod_id, scope.inbox_id]
     rows = all_of(tx, "select * from rules where enabled = 1 and :wanted", "owner", owners)
     found = [Rule.from_row(row) for row in rows]
@@ -217,7 +217,7 @@ def get(tx: Tx, account_id: str, rule_id: str) -> Rule:
 
 
 def record_matches(tx: Tx, matches: Sequence[tuple[str, str, int]]) -> None:
-    """Rule, message and time of each."""
+    """Record the rule, message and time of each match."""
     tx.many(
         "insert into rule_matches (rule_id, message_id, matched_at) values :rows on conflict do nothing",
         matches,

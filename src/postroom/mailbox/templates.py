@@ -73,7 +73,7 @@ def add(
 
 
 def _encode(content: TemplateText) -> str:
-    """JSON can hold characters that a text column of PostgreSQL cannot."""
+    """Encode as JSON, which can hold characters that a text column of PostgreSQL cannot."""
     return msgspec.json.encode(content).decode()
 
 
@@ -133,7 +133,7 @@ def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[CutPage[Template], int]:
-    """Newest first."""
+    """List the templates, newest first."""
     column, owner = scope.owner
     where = f"from templates where account_id = :account_id and {column} = :owner and {OF_AN_INBOX}"
     rows = tx.all(
@@ -154,7 +154,7 @@ def remove(tx: Tx, template: Template) -> None:
 
 
 def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
-    """A plain text stays plain whatever its values look like; its HTML is made from it."""
+    """Fill a template. Plain text stays plain whatever its values look like; its HTML is made from it."""
     try:
         return _fill(template, values)
     except FieldError as error:

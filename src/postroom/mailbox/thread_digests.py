@@ -113,7 +113,7 @@ def plain_name(name: str) -> str:
 
 
 def _once(people: Iterable[Person]) -> list[Person]:
-    """Each person once, where it is named first, with the first name that it has."""
+    """Return each person once, in order of first mention, with the first name found."""
     found: dict[str, Person] = {}
     for name, address in people:
         key = normalize(address) if address else name

@@ -20,9 +20,9 @@ def with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> st
 
 
 def with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """One part for each state and read flag, by its index and no longer than the page.
+    """Return the SQL: one part for each state and read flag, by its index and no longer than the page.
 
-    Threads of one person have an index that knows no read flag: `+is_read` keeps the planner to it.
+    Threads of one person have an index without the read flag: `+is_read` keeps the planner to it.
     """
     assigned = condition(Work(None, work.assignee_id))
     if work.assignee_id:
@@ -47,7 +47,7 @@ def flags_of(is_read: bool | None) -> tuple[int, ...]:
 
 
 def with_answer_expected(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
-    """Few threads, by their own index."""
+    """Return the SQL of threads that expect an answer. They are few and have their own index."""
     flag = ("" if is_read is None else " and is_read = :is_read") + condition(work)
     return (
         f"select {columns} from threads where {owner} = :owner_id{flag} and {IS_THERE} and {IS_LISTED}"

@@ -88,14 +88,14 @@ def new(
     is_imported: bool = False,
     digest: bytes | None = None,
 ) -> Thread:
-    """A thread of one message that is not stored yet."""
+    """Return a thread of one message that is not stored yet."""
     thread_id = ids.new(ids.THREAD, now)
     owner = inbox.account_id, inbox.pod_id
     return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, *owner, is_imported, digest)
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
-    """The caller counts them in their inboxes."""
+    """Add the threads. The caller counts them in their inboxes."""
     tx.many(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at,"
         " account_id, pod_id, is_imported, is_risky, verdict, digest) values :rows",
@@ -236,7 +236,7 @@ def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
 
 
 def mark_unread(tx: Tx, thread: Thread) -> Thread:
-    """Because of one of its messages; the others stay as they are."""
+    """Mark a thread unread because of one of its messages; the others stay unchanged."""
     return _set_read(tx, thread, is_read=False)
 
 
@@ -300,7 +300,10 @@ def list_of_inbox(
 
 
 def _page(tx: Tx, found: str, limit: int, offset: int, **params: object) -> list[Thread]:
-    """The page of a list in parts. They are merged by their keys alone, as whole rows would be dear."""
+    """Return the page of a list in parts.
+
+    The parts are merged by their keys alone: reading whole rows would be expensive.
+    """
     rows = tx.all(
         f"select threads.* from (select * from ({found}) as parts {NEWEST_FIRST}"
         " limit :limit offset :offset) as found cross join threads where threads.id = found.id",
@@ -334,7 +337,10 @@ def list_within(
     offset: int,
     work: Work = ANY_WORK,
 ) -> tuple[list[Thread], int]:
-    """Newest first, across inboxes, or of those with a folded label. The total is counted up to a limit."""
+    """List threads, newest first, across inboxes or with a folded label.
+
+    The total is counted up to a limit.
+    """
     if scope.inbox_id is not None and label is None and work == ANY_WORK:
         return list_of_inbox(tx, scope.inbox_id, is_read, limit, offset)
     owner, owner_id = scope.owner
@@ -381,5 +387,5 @@ def record_verdict(tx: Tx, thread_id: str, verdict: Verdict | None) -> None:
 
 
 def forget_digest(tx: Tx, thread_id: str) -> None:
-    """It is made anew, as a message of the thread has changed."""
+    """Remove the digest: it is rebuilt because a message of the thread has changed."""
     tx.run("update threads set digest = null where id = :id", id=thread_id)

@@ -30,7 +30,7 @@ class UsageGrowth(Struct, frozen=True):
 
 
 def count_all(tx: Tx, uses: Iterable[UsageGrowth]) -> None:
-    """One row per inbox and day, always in the same order, so that nodes cannot deadlock.
+    """Count uses: one row per inbox and day, always in the same order, so that nodes cannot deadlock.
 
     Stored bytes are also counted for the account, which may have a limit.
     """
@@ -75,7 +75,7 @@ def list_groups(tx: Tx, scope: Scope, group_by: str, first_day: int, last_day: i
 
 
 def _by_day(tx: Tx, scope: Scope, first_day: int, last_day: int) -> list[GroupUse]:
-    """Computed backwards from the current total, since a day stores only its change."""
+    """Return the use by day, computed backwards from the total, since a day stores only its change."""
     sums = {int(day): row for day, row in _sums(tx, scope, "day", first_day, None).items()}
     level = sum(_levels(tx, scope, "id").values())
     found = []
@@ -116,7 +116,7 @@ def _counts(row: Row | None) -> dict[str, int]:
 
 
 def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
-    """For the operator: when a key of each account was last used."""
+    """Return when a key of each account was last used, for the operator."""
     rows = all_of(
         tx,
         "select account_id, max(last_used_at) as moment from keys where :wanted group by account_id",
@@ -136,7 +136,7 @@ class HourCount(Struct, frozen=True):
 
 
 def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCount]:
-    """Counted from the emails, by the hour they came or were written; waiting ones are not counted."""
+    """Count the emails by the hour they came or were written; waiting ones are not counted."""
     rows = all_of(
         tx,
         f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as emails from messages"

@@ -24,7 +24,7 @@ USUAL = OfficeWeek(dict.fromkeys(range(5), (time(9), time(17))))
 
 
 def of_inbox(tx: Tx, inbox_id: str) -> OfficeWeek:
-    """The week of the inbox's default calendar; the usual one if it works on no day, or has no calendar."""
+    """Return the week of the default calendar; the usual one if there is none, or it works on no day."""
     calendar = inbox_calendars.find(tx, inbox_calendars.default_id(inbox_id))
     if calendar is None:
         return USUAL
@@ -64,7 +64,10 @@ def _opened(moment: datetime, week: OfficeWeek) -> datetime:
 
 
 def _next_working_day(moment: datetime, week: OfficeWeek) -> datetime:
-    """At the same time of day: a week with any working day has one within the next seven."""
+    """Return the same time on the next working day.
+
+    Any week with a working day has one within seven days.
+    """
     for _ in WEEKDAYS:
         moment += timedelta(days=1)
         if moment.weekday() in week.days:

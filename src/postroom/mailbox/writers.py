@@ -27,7 +27,7 @@ def remove(tx: Tx, thread_id: str, person: str) -> None:
 
 
 def list_others(tx: Tx, thread_id: str, person: str, now: int) -> list[str]:
-    """The names of all others who write to this thread."""
+    """Return the names of all others who write to this thread."""
     rows = tx.all(
         "select name from writers where thread_id = :thread_id and person <> :person and until_at > :now"
         " order by name, person limit :most",

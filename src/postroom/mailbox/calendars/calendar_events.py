@@ -109,7 +109,7 @@ def new(calendar: InboxCalendar, series: Series, now: int) -> CalendarEvent:
 
 
 def key_of(uid: str) -> str:
-    """A database does not index a text of any length."""
+    """Return the key of a uid: a hash if it is long, since a database cannot index texts of any length."""
     encoded = uid.encode(errors="replace")
     return uid if len(encoded) <= LONGEST_KEY else f"sha256:{hashlib.sha256(encoded).hexdigest()}"
 
@@ -184,7 +184,7 @@ def get(tx: Tx, scope: Scope, event_id: str) -> CalendarEvent:
 
 
 def find_of_inbox(tx: Tx, inbox_id: str, uid: str) -> CalendarEvent | None:
-    """The event with this uid; locked, so that two changes of it follow each other."""
+    """Return the event with this uid, locked so that two changes to it follow each other."""
     row = tx.one(
         "select * from calendar_events where inbox_id = :inbox_id and uid_key = :uid_key"
         f" order by created_at, id limit 1 {LOCK_ROWS}",
@@ -216,7 +216,7 @@ def list_of_thread(tx: Tx, thread_id: str) -> list[CalendarEvent]:
 
 
 def list_of_calendar(tx: Tx, calendar_id: str, limit: int, offset: int) -> tuple[list[CalendarEvent], int]:
-    """Events that take place, by their first start."""
+    """List the events that take place, by their first start."""
     rows = tx.all(
         "select * from calendar_events where calendar_id = :id and status <> 'cancelled'"
         " order by starts_at, id limit :limit offset :offset",
@@ -238,7 +238,7 @@ def list_waiting(tx: Tx, message_id: str) -> list[CalendarEvent]:
 
 
 def list_reserved(tx: Tx, event_id: str) -> list[str]:
-    """Inboxes of attendees whose time the event takes."""
+    """List the inboxes of attendees whose time the event takes."""
     rows = tx.all(
         "select distinct inbox_id from calendar_spans where event_id = :id and calendar_id = ''", id=event_id
     )
@@ -257,7 +257,7 @@ def find_reserved(tx: Tx, event_id: str, address: str) -> str | None:
 
 
 def list_settled(tx: Tx, limit: int) -> list[CalendarEvent]:
-    """Events whose email has left, has failed or is deleted."""
+    """List the events whose email has left, has failed or is deleted."""
     rows = tx.all(
         "select calendar_events.* from calendar_events left join messages"
         " on messages.id = calendar_events.waits_for where calendar_events.waits_for is not null"
@@ -268,7 +268,7 @@ def list_settled(tx: Tx, limit: int) -> list[CalendarEvent]:
 
 
 def list_due(tx: Tx, now: int, limit: int) -> list[CalendarEvent]:
-    """Series of which more spans have to be stored."""
+    """List the series of which more occurrences have to be stored."""
     rows = tx.all(
         "select * from calendar_events where spans_due_at <= :now order by spans_due_at limit :limit",
         now=now,
@@ -278,7 +278,7 @@ def list_due(tx: Tx, now: int, limit: int) -> list[CalendarEvent]:
 
 
 def list_besides(tx: Tx, calendar_id: str, kept: frozenset[str]) -> list[CalendarEvent]:
-    """The events of a calendar that no email made, but those with these keys of uids."""
+    """List the events of a calendar that no email created, except those whose uids have these keys."""
     rows = tx.all(
         "select id, uid_key from calendar_events where calendar_id = :id and message_id is null",
         id=calendar_id,

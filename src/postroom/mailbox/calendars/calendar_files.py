@@ -35,7 +35,7 @@ def kept_of(event: CalendarEvent) -> Kept:
 
 
 def find(tx: Tx, calendar_id: str, name: str) -> CalendarEvent | None:
-    """The event of a file name; cancelled ones have no file."""
+    """Return the event with this file name. A cancelled event has no file."""
     found = find_any(tx, calendar_id, name)
     return None if found is None or found.status == CANCELLED else found
 
@@ -98,7 +98,7 @@ def knows(tx: Tx, calendar_id: str, version: int) -> bool:
 
 
 def release_name(tx: Tx, calendar_id: str, name: str, besides: str) -> None:
-    """A cancelled event gives its name to a new one."""
+    """Release the file name of a cancelled event for a new one."""
     tx.run(
         "update calendar_events set file_name = null where calendar_id = :id and file_name = :name"
         " and status = 'cancelled' and id <> :besides",

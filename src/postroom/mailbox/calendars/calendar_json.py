@@ -91,7 +91,7 @@ def show_event(
     span: EventSpan | None = None,
     hold: ShownHold | None = None,
 ) -> ShownCalendarEvent:
-    """The series, or the occurrence of a span."""
+    """Return the series as shown, or the occurrence of a span."""
     series = event.series
     number = -1 if span is None else span.number
     part = series.part if number < 0 else series.overrides[number].part
@@ -128,7 +128,7 @@ def show_event(
 
 
 def status_of(event: CalendarEvent, part: EventPart) -> Literal["confirmed", "tentative", "cancelled"]:
-    """Tentative until the email about it has left, and until an invitation is accepted."""
+    """Return the status. It is tentative until the email about it has left, or the invitation is accepted."""
     if "cancelled" in (event.status, part.status):
         return "cancelled"
     is_open = event.is_waiting or event.own_response in ("needs-action", "tentative")

@@ -10,9 +10,9 @@ SEARCHED = 20_000  # events of one search, the latest first
 
 
 def find(tx: Tx, calendar_ids: Sequence[str], words: Sequence[str]) -> list[CalendarEvent]:
-    """Events that take place and have all words, by their first start, the latest first.
+    """Return the events that take place and have all words, by their first start, the latest first.
 
-    The stored form is looked at first: to search it folded is cheaper than to read it.
+    Search the stored form, folded, before decoding it: that is cheaper.
     """
     rows = all_of(
         tx,

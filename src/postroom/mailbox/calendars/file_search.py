@@ -14,7 +14,7 @@ STEPS_OF_A_SEARCH = 200_000
 
 
 def list_ids_within(tx: Tx, calendar: InboxCalendar, since: int, until: int, limit: int) -> list[str]:
-    """Ids of the events, first those that are stored by their times, then series that go on beyond."""
+    """List the ids of the events: those stored by their times, then series that continue beyond."""
     rows = tx.tuples(
         "select distinct event_id from calendar_spans where calendar_id = :id and starts_at < :until"
         " and (ends_at > :since or starts_at >= :since) limit :limit",

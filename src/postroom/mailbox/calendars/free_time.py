@@ -60,7 +60,7 @@ def with_expanded(
 
 
 def busy_times(taken: Iterable[EventSpan]) -> list[BusyTime]:
-    """Merged, first what is busy for certain; tentative times are what is left of the others."""
+    """Return merged times, first the busy ones; tentative times are what those leave."""
     certain = merge((each.starts_at, each.ends_at) for each in taken if each.busy == spans.BUSY)
     open_ones = merge((each.starts_at, each.ends_at) for each in taken if each.busy != spans.BUSY)
     tentative = subtract(open_ones, certain)
@@ -102,7 +102,7 @@ def subtract(intervals: Sequence[Interval], taken: Sequence[Interval]) -> list[I
 
 
 def working_times(calendar: InboxCalendar, since: int, until: int) -> list[Interval]:
-    """The working hours of each day, at the offset that its zone has then."""
+    """Return the working hours of each day, at the UTC offset that its zone has then."""
     hours = calendar.hours
     if not hours:
         return [(since, until)]
@@ -119,7 +119,7 @@ def working_times(calendar: InboxCalendar, since: int, until: int) -> list[Inter
 
 
 def _at(day: str, clock: str) -> datetime:
-    """24:00 is the end of the day."""
+    """Return the moment. 24:00 is the end of the day."""
     if clock == "24:00":
         return datetime.fromisoformat(day) + timedelta(days=1)
     return datetime.fromisoformat(f"{day}T{clock}")
@@ -128,7 +128,7 @@ def _at(day: str, clock: str) -> datetime:
 def slots(
     working: Sequence[Sequence[Interval]], taken: Sequence[Interval], length: int, most: int
 ) -> Iterator[Interval]:
-    """Times at which everybody works and nobody is busy, earliest first, at quarters of an hour."""
+    """Yield the times at which everybody works and nobody is busy, earliest first, at quarters of an hour."""
     free = list(working[0]) if working else []
     for other in working[1:]:
         free = intersect(free, other)

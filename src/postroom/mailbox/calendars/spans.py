@@ -53,7 +53,7 @@ class Stored(Struct, frozen=True):
 
 
 def expand(series: Series, calendar: InboxCalendar, now: int) -> tuple[list[EventTime], Stored]:
-    """The occurrences to store. Of an event that does not repeat, its only one, whenever it is."""
+    """Return the occurrences to store. An event that does not repeat has one, whenever it is."""
     if not series.lines and not series.overrides:
         return occurrences(series, EARLIEST, LATEST, 1, calendar.time_zone), Stored(EARLIEST, None, None)
     since, until = now - BEHIND, now + AHEAD
@@ -64,7 +64,7 @@ def expand(series: Series, calendar: InboxCalendar, now: int) -> tuple[list[Even
 
 
 def busyness(series: Series, number: int, whole: int) -> int:
-    """Of one occurrence, if the event as a whole takes its time that far."""
+    """Return how busy one occurrence makes its owner, at most as much as the event as a whole."""
     part = series.part if number < 0 else series.overrides[number].part
     is_free = part.transparency == "transparent" or part.status == "cancelled"
     return FREE if is_free else whole
@@ -147,9 +147,9 @@ def remove(tx: Tx, event_id: str) -> None:
 
 
 def list_of(tx: Tx, column: str, owner: str, since: int, until: int, besides: str = "") -> list[EventSpan]:
-    """Stored spans of a calendar (`calendar_id`) or inbox that overlap this time, in order.
+    """List the stored spans of a calendar (`calendar_id`) or inbox that overlap this time, in order.
 
-    `starts_at + 0` keeps the long ones to their own index: by their start nearly all spans would be read.
+    `starts_at + 0` makes long spans use their own index: by their start, nearly all would be read.
     """
     rows = tx.tuples(
         f"select {COLUMNS} from calendar_spans where {column} = :owner and starts_at >= :earliest"
@@ -176,7 +176,7 @@ def list_of(tx: Tx, column: str, owner: str, since: int, until: int, besides: st
 def list_partly_stored(
     tx: Tx, calendar_id: str, since: int, until: int, most: int = EXPANDED_SERIES
 ) -> list[Row]:
-    """Series of a calendar whose spans in this time are not all stored; by the index of series."""
+    """List the series of a calendar whose spans in this time are not all stored, by the index of series."""
     return tx.all(
         "select * from calendar_events where calendar_id = :id and repeats = 1 and status <> 'cancelled'"
         " and starts_at + 0 < :until and (spans_since > :since or spans_until < :until)"

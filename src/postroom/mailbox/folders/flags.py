@@ -87,7 +87,7 @@ def touch(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
 
 
 def threads_of(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
-    """Thread ids by message, for messages in a thread."""
+    """Return the thread ids by message, for messages in a thread."""
     is_asked, params = one_of("id", message_ids)
     rows = tx.all(f"select id, thread_id from messages where {is_asked} and thread_id <> ''", **params)
     return {row["id"]: row["thread_id"] for row in rows}

@@ -34,7 +34,7 @@ def of_label(folded: str) -> str:
 
 
 def open_inbox(tx: Tx, inbox_id: str, now: int) -> int:
-    """Numbers all messages when a program opens the inbox for the first time. Returns the UIDVALIDITY."""
+    """Number all messages when a mail client opens the inbox for the first time. Return the UIDVALIDITY."""
     if (found := find_validity(tx, inbox_id)) is not None:
         return found
     inboxes.lock(tx, inbox_id)  # nothing is stored meanwhile
@@ -52,7 +52,7 @@ def find_validity(tx: Tx, inbox_id: str) -> int | None:
 
 
 def _number_all(tx: Tx, inbox_id: str) -> None:
-    """A few statements for all messages: fast even for a hundred thousand."""
+    """Number all messages in a few statements: fast even for a hundred thousand."""
     _number_messages(tx, inbox_id)
     _number_drafts(tx, inbox_id)
     tx.run(
@@ -121,7 +121,7 @@ def _number_drafts(tx: Tx, inbox_id: str) -> None:
 
 
 def find_opened(tx: Tx, inbox_ids: Iterable[str]) -> set[str]:
-    """The inboxes that a mail client has opened."""
+    """Return those inboxes that a mail client has opened."""
     asked, found = sorted(set(inbox_ids)), set()
     for start in range(0, len(asked), ASKED_TOGETHER):
         is_asked, params = one_of("inbox_id", asked[start : start + ASKED_TOGETHER])
@@ -264,7 +264,7 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
 
 
 def grow(tx: Tx, inbox_id: str) -> int:
-    """The next MODSEQ of an inbox."""
+    """Return the next MODSEQ of an inbox."""
     row = tx.one(
         "update folder_inboxes set modseq = modseq + 1 where inbox_id = :id returning modseq", id=inbox_id
     )
@@ -272,7 +272,7 @@ def grow(tx: Tx, inbox_id: str) -> int:
 
 
 def record_removal(tx: Tx, inbox_id: str) -> int:
-    """The next MODSEQ of an inbox, recorded as the last removal from a folder."""
+    """Return the next MODSEQ of an inbox, recorded as the last removal from a folder."""
     modseq = grow(tx, inbox_id)
     tx.run("update folder_inboxes set removal_modseq = modseq where inbox_id = :id", id=inbox_id)
     return modseq

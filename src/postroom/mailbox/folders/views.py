@@ -45,7 +45,7 @@ class FolderMail(Struct, frozen=True):
 
 
 def list_labels(tx: Tx, inbox_id: str) -> dict[str, str]:
-    """The folders of labels: the folder, and the label as displayed."""
+    """Return the folders of labels, each with the label as displayed."""
     rows = tx.all(
         f"select folder, shown from folders where inbox_id = :id and folder like '{LABEL}%' order by folder",
         id=inbox_id,
@@ -98,7 +98,7 @@ def state(tx: Tx, inbox_id: str, folder: str, with_size: bool = False) -> Folder
 
 
 def recent_span(tx: Tx, inbox_id: str, folder: str) -> tuple[int, int]:
-    """The first UID that no session was told of as recent, and the one behind the last."""
+    """Return the first UID not yet announced as recent to a session, and the one after the last."""
     row = tx.one(
         "select recent_uid, next_uid from folders where inbox_id = :id and folder = :folder",
         id=inbox_id,
@@ -133,7 +133,7 @@ def _size(tx: Tx, inbox_id: str, folder: str) -> int:
 
 
 def _size_of_drafts(tx: Tx, inbox_id: str) -> int:
-    """An upper bound of their size as emails (RFC 8438), which are written only when asked for."""
+    """Return an upper bound of the drafts' size as emails (RFC 8438): they are composed only on request."""
     row = tx.one(
         "select count(*) as drafts, coalesce(sum(length(fields)), 0) as fields, coalesce(sum((select"
         " coalesce(sum(size_bytes + 500), 0) from draft_files where draft_id = drafts.id)), 0) as files"
@@ -162,9 +162,9 @@ def uids(tx: Tx, inbox_id: str, folder: str) -> list[int]:
 
 
 def keywords(tx: Tx, inbox_id: str) -> list[str]:
-    """The flags in use in any folder that are no system flags, up to a limit.
+    """Return the flags used in any folder, up to a limit, without system flags.
 
-    Those of one folder take four times as long to find, and the event loop waits for it.
+    Finding those of one folder takes four times as long, and the event loop waits for it.
     """
     rows = tx.all(
         "select distinct flags from mail_flags where inbox_id = :id and flags <> '' limit :limit",
@@ -189,7 +189,10 @@ def first_unseen(tx: Tx, inbox_id: str, folder: str) -> int | None:
 def look(
     tx: Tx, inbox_id: str, folder: str, since: int, last_uid: int, known: int, compares: bool
 ) -> FolderChange | None:
-    """For a client that knew `known` messages at a MODSEQ. None if nothing in the inbox has changed."""
+    """Return what changed for a client that knew `known` messages at a MODSEQ.
+
+    None if nothing in the inbox has changed.
+    """
     owner = tx.one("select modseq, removal_modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
     if owner is None or (owner["modseq"] == since and not compares):
         return None
@@ -232,7 +235,7 @@ def list_mails(
     is_dated: bool = True,
     is_described: bool = False,
 ) -> list[FolderMail]:
-    """The messages with these UIDs, in order; at most some hundreds at once."""
+    """List the messages with these UIDs, in order; at most some hundreds at once."""
     if not wanted:
         return []
     is_wanted, params = _wanted(wanted)
@@ -283,14 +286,17 @@ def _folder_mail(
 
 
 def _wanted(wanted: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """A range if the UIDs are contiguous or many, as on the first look at a folder."""
+    """Return the condition for these UIDs.
+
+    It is a range if they are contiguous or many, as when a folder is first opened.
+    """
     if wanted[-1] - wanted[0] == len(wanted) - 1 or len(wanted) > ROWS_TOGETHER:
         return "uid between :first_uid and :last_uid", {"first_uid": wanted[0], "last_uid": wanted[-1]}
     return one_of("uid", wanted)
 
 
 def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> dict[str, int]:
-    """UIDs by message, for those in the folder."""
+    """Return the UIDs by message, for those in the folder."""
     rows = all_of(
         tx,
         "select message_id, uid from folder_mails where :wanted and folder = :folder"

@@ -65,7 +65,10 @@ def to_searchable(document: Document | _EntryParts, files: Sequence[Attachment])
 
 
 def to_entry(mail: Searchable, realm: str, scopes: Sequence[str]) -> IndexEntry:
-    """Without words if they cannot be read: one message must not stop the index for all."""
+    """Return the index entry of an email, without its words if they cannot be read.
+
+    One message must not stop the index.
+    """
     readers = Analysis()
     entry = readers.run(
         "search",

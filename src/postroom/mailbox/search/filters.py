@@ -87,7 +87,7 @@ def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
 
 
 def to_terms(tx: Tx, scope: Scope, group: Sequence[Condition], service_domain: str) -> list[tuple[Term, ...]]:
-    """Inboxes of the same name are ORed; if negated, all are excluded."""
+    """Return the terms of a group. Inboxes of the same name are ORed; if negated, all are excluded."""
     terms = [term for each in group for term in _terms(tx, scope, each, service_domain)]
     is_unwanted = len(group) == 1 and all(term.is_negated for term in terms)
     return [(term,) for term in terms] if is_unwanted else [tuple(terms)]
@@ -110,7 +110,7 @@ def _terms(tx: Tx, scope: Scope, filter_: Condition, service_domain: str) -> lis
 
 
 def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[str]:
-    """Inboxes in scope with this address or alias, or with this name at any domain of the account."""
+    """Return the inboxes in scope with this address or alias, or with this name at any own domain."""
     mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
     rows = tx.all(
         "select * from inboxes where address = :mailbox"
@@ -125,9 +125,9 @@ def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[s
 
 
 def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, object]]:
-    """An SQL condition over `messages` and `inboxes` for each group of filters, and its parameters.
+    """Return an SQL condition over `messages` and `inboxes` for each group of filters, and its parameters.
 
-    Groups for which the message must be read are left to `message_facts.passing`.
+    Groups that need the message itself are left to `message_facts.passing`.
     """
     sql, params = "", dict[str, object]()
     for group in groups:
@@ -145,7 +145,7 @@ def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, ob
 
 
 def kind_of(filter_: Condition) -> str | int:
-    """The name under which a filter is known in CONDITIONS."""
+    """Return the name under which a filter is known in CONDITIONS."""
     return filter_.value if filter_.name == "is" else filter_.name
 
 
@@ -161,7 +161,7 @@ def is_read(group: Sequence[Condition]) -> bool:
 
 
 def find_few(tx: Tx, scope: Scope, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
-    """The index entries that can match at all, if they are few."""
+    """Return the index entries that can match at all, if they are few."""
     for group in groups:
         if any(
             each.is_negated or not each.value or kind_of(each) not in (THREADS | MESSAGES) for each in group

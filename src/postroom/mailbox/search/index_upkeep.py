@@ -13,7 +13,7 @@ REMOVALS_FORGOTTEN_AT_ONCE = 200  # each has the text of an email
 
 
 def holder_of(data_dir: Path) -> str:
-    """The same for a node after a restart, so that it regains its lease at once."""
+    """Return an id that a node has again after a restart, so that it regains its lease at once."""
     return hashlib.sha256(f"{socket.gethostname()} {data_dir.absolute()}".encode()).hexdigest()[:16]
 
 
@@ -41,7 +41,7 @@ def progress_mark(tx: Tx) -> tuple[int, int, str]:
 
 
 def list_waiting(tx: Tx, limit: int) -> list[str]:
-    """Messages whose entries are not up to date."""
+    """List the messages whose entries are not up to date."""
     rows = tx.tuples(
         "select message_id from search_changes where number > :reached limit :limit",
         reached=_reached(tx),

@@ -87,7 +87,10 @@ async def step(db: IndexStore, holder: str, now: int) -> IndexStep:
 
 
 def stored_at_once(batch: Batch) -> int:
-    """A whole batch if the index has its own file; else few: incoming mail waits for the same writer."""
+    """Return how many entries to store at once.
+
+    A whole batch if the index has its own file; else few, as incoming mail waits.
+    """
     return BATCH_APART if batch.is_apart else STORED_AT_ONCE
 
 
@@ -96,7 +99,10 @@ def batch_size(tx: Tx) -> int:
 
 
 async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
-    """If a batch is refused, stores its entries one by one; a refused one is stored without its words."""
+    """Store a batch.
+
+    If it is refused, store its entries one by one; a refused entry is stored without its words.
+    """
     try:
         return await db.write_index(store, batch, holder, now)
     except Unavailable:
@@ -124,7 +130,10 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 
 def has_full_batch(tx: Tx) -> bool:
-    """A smaller batch waits a moment for more: each batch writes the same index pages again."""
+    """Return whether a full batch waits.
+
+    A smaller one waits a moment for more: each batch writes the same index pages again.
+    """
     size = batch_size(tx)
     return not is_whole(tx) or len(_changes(tx, _state(tx), size)) == size
 
@@ -137,7 +146,10 @@ def has_at_least(tx: Tx, count: int) -> bool:
 
 
 def _state(tx: Tx) -> Row:
-    """After a crash of PostgreSQL the whole index is empty, including this row."""
+    """Return the state of the index.
+
+    After a crash of PostgreSQL the whole index is empty, including this row.
+    """
     return tx.one("select * from search_state where name = 'index'") or EMPTY
 
 
@@ -171,7 +183,7 @@ def prepare(tx: Tx) -> Batch | None:
 
 
 def _changes(tx: Tx, state: Row, limit: int) -> list[tuple[str, int]]:
-    """Messages and the numbers of their changes, ordered by number."""
+    """Return the messages and the numbers of their changes, ordered by number."""
     rows = tx.all(
         "select message_id, number from search_changes where number > :reached order by number limit :limit",
         reached=state["reached"],
@@ -181,7 +193,7 @@ def _changes(tx: Tx, state: Row, limit: int) -> list[tuple[str, int]]:
 
 
 def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
-    """Newest first. Mail that came meanwhile is already in the index."""
+    """Prepare earlier messages, newest first. Mail that came meanwhile is already in the index."""
     known = _find_documents(tx, message_ids)
     wanted = [message_id for message_id in message_ids if not _is_current(known, message_id)]
     entries, new_pods, arrivals = _make_entries(tx, wanted)
@@ -214,7 +226,7 @@ def _make_entries(
 
 
 def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
-    """The rows of messages in the given order; None for deleted ones."""
+    """Yield the rows of messages in the given order; None for deleted ones."""
     for part in contents.in_parts(message_ids):
         is_wanted, wanted = one_of("messages.id", part)
         rows = tx.all(
@@ -249,7 +261,7 @@ def _count_messages(tx: Tx) -> int:
 
 
 def begin_anew(tx: Tx, total: int, holder: str, now: int) -> bool:
-    """After new tokens, or with an empty index: every message gets a new entry."""
+    """Begin a new index after new tokens, or with an empty one: every message gets a new entry."""
     tx.many(
         f"insert into search_state ({', '.join(EMPTY)}) values :rows on conflict (name) do nothing",
         [tuple(EMPTY.values())],
@@ -303,7 +315,7 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
 
 
 def _find_documents(tx: Tx, message_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Number and version of those in the index."""
+    """Return the number and version of those in the index."""
     rows = all_of(
         tx, "select doc, message_id, version from search_documents where :wanted", "message_id", message_ids
     )
@@ -333,7 +345,10 @@ def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
 def _number(
     tx: Tx, state: Row, batch: Batch, made: Sequence[str], known: dict[str, tuple[int, int]]
 ) -> dict[str, int]:
-    """An indexed message keeps its number; new mail gets higher ones, earlier email lower ones."""
+    """Number the documents.
+
+    An indexed message keeps its number; new mail gets higher ones, earlier email lower ones.
+    """
     new = [message_id for message_id in made if message_id not in known]
     first = state["first_doc"] - len(new) if batch.is_of_earlier_mail else state["last_doc"] + 1
     column, value = ("first_doc", first) if batch.is_of_earlier_mail else ("last_doc", first + len(new) - 1)

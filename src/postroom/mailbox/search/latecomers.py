@@ -14,7 +14,10 @@ class Latecomer(NamedTuple):
 
 
 def note(tx: Tx, batch: Batch, docs: Mapping[str, int], known: Collection[str]) -> None:
-    """`docs` by message, in order of arrival. Mail let in after it was indexed counts from that moment."""
+    """Record mail let in after it was indexed, which counts from that moment.
+
+    `docs` by message, in order of arrival.
+    """
     newest = _newest(tx, sorted({batch.arrivals[message_id].account_id for message_id in docs}))
     late = []
     for message_id, doc in docs.items():

@@ -42,7 +42,7 @@ class Facts(Struct):
         }
 
     def field(self, tx: Tx, name: str) -> Sequence[bytes]:
-        """The values of a header field; none for an email whose header is not in its row."""
+        """Return the values of a header field; none for an email whose header is not in its row."""
         if self.fields is None:
             self.fields = read_fields(raw_mails.heads(tx, [self.document.id]).get(self.document.id, b""))
         return self.fields.fields.get(name, ())
@@ -63,7 +63,7 @@ def checks(groups: Sequence[Sequence[Condition]]) -> list[Check]:
 
 
 def meets_all(tx: Tx, facts: Facts, groups: Sequence[Sequence[Condition]]) -> bool:
-    """Cheap groups first: a row is asked for only if all else matches."""
+    """Return whether all groups match. Cheap ones first: a row is read only if all else matches."""
     return all(_meets(tx, facts, group) for group in sorted(groups, key=_is_costly))
 
 
@@ -118,7 +118,7 @@ def _row_meets(tx: Tx, message_id: str, condition: Condition) -> bool:
 
 
 def passing(tx: Tx, rows: Sequence[Row], groups: Sequence[Sequence[Condition]]) -> list[Row]:
-    """Rows of messages, by `message_id`, that meet the filters that no column holds."""
+    """Return the rows of messages, by `message_id`, that meet the filters that no column holds."""
     if not groups or not rows:
         return list(rows)
     asks_header = any(each.name == "header" for group in groups for each in group)
@@ -148,7 +148,7 @@ def read_facts(tx: Tx, message_ids: Sequence[str], asks_header: bool) -> Mapping
 
 
 def list_newest(tx: Tx, scope: Scope, most: int) -> list[str]:
-    """Ids of received messages in scope, newest first: all of them are in the newest threads."""
+    """List the ids of received messages in scope, newest first: all of them are in the newest threads."""
     column, owner_id = scope.owner
     parts = thread_selects.with_work(column, None, thread_selects.KEYS, ANY_WORK)
     rows = tx.all(

@@ -121,7 +121,7 @@ class PageStart(Struct, frozen=True):
 def find(
     tx: Tx, question: Question, cursor: str | None, limit: int, links: Links, is_over: Callable[[], bool]
 ) -> ResultPage:
-    """A page ends early if it is large, or if time is up and something was found."""
+    """Return a page of results. It ends early if it is large, or if time is up and something was found."""
     rows = _find_rows(tx, question, _place_of(tx, cursor), limit, is_over)
     shown = _show(tx, question, [row["message_id"] for row in rows[:limit]], links, is_over)
     has_more = len(shown) < len(rows)
@@ -129,7 +129,7 @@ def find(
 
 
 def _place_of(tx: Tx, cursor: str | None) -> PageStart:
-    """The position after the last message shown, or where it was if it is deleted."""
+    """Return the position after the last message shown, or where it was if it is deleted."""
     if cursor is None:
         return PageStart()
     if not ids.is_id(ids.MESSAGE, cursor):
@@ -152,7 +152,10 @@ def _place_of(tx: Tx, cursor: str | None) -> PageStart:
 def _find_rows(
     tx: Tx, question: Question, place: PageStart, limit: int, is_over: Callable[[], bool]
 ) -> list[Row]:
-    """One more than the limit, if there is one. Many may match the words and few the filters."""
+    """Return the rows of a page and one more, if there is one.
+
+    Many may match the words and few the filters.
+    """
     found: list[Row] = []
     is_all = True
     for docs in _find_parts(tx, question, place.below, limit):
@@ -167,7 +170,7 @@ def _find_rows(
 
 
 def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: int) -> list[Row]:
-    """Entries made late, ordered by when their mail came, within the range of the page."""
+    """Return the entries made late, ordered by when their mail came, within the range of the page."""
     late = latecomers.list_between(tx, question.scope.account_id, above, place.late)
     having = set(_having_words(tx, question, [each.doc for each in late])) if late else set()
     docs = [each.doc for each in late if each.doc in having]
@@ -182,7 +185,10 @@ def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: 
 
 
 def _having_words(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
-    """A handful is checked one by one; for more, the index is searched."""
+    """Return those documents that have the words.
+
+    A few are checked one by one; for more, the index is searched.
+    """
     if len(docs) <= LOOKED_AT_EACH:
         return _find_among(tx, question, docs)
     found: list[int] = []
@@ -194,7 +200,7 @@ def _having_words(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
 
 
 def _merged(in_order: list[Row], late: list[Row]) -> list[Row]:
-    """Newest first. If two came at the same moment, the one that was indexed in order is first."""
+    """Merge both lists, newest first. If two came at the same moment, the one indexed in order is first."""
     merged: list[Row] = []
     waiting = late[::-1]
     for row in in_order:
@@ -205,7 +211,10 @@ def _merged(in_order: list[Row], late: list[Row]) -> list[Row]:
 
 
 def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
-    """Entries with the words, highest first, in parts. Rare words and near matches are found at once."""
+    """Yield the entries with the words, highest first, in parts.
+
+    Rare words and near matches are found at once.
+    """
     chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
     docs = _find_docs(tx, question, below, chunk)
     yield docs
@@ -229,7 +238,10 @@ def _walk(tx: Tx, question: Question, below: int, chunk: int) -> Iterator[list[i
 
 
 def _walk_few(tx: Tx, question: Question, few: list[int]) -> Iterator[list[int]]:
-    """A handful is checked one by one; for more, the index is searched from one match to the next."""
+    """Yield those of a few entries that match.
+
+    They are checked one by one, or found from one match in the index to the next.
+    """
     while len(few) > LOOKED_AT_EACH:
         docs = _find_docs(tx, question, few[0] + 1, LARGEST_CHUNK)
         yield sorted(set(docs) & set(few), reverse=True)
@@ -257,9 +269,9 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
 
 
 def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart | None = None) -> list[Row]:
-    """Rows of `doc`, `message_id` and `created_at`: in scope, existing, and matching the filters.
+    """Return the rows of `doc`, `message_id` and `created_at` that are in scope and match the filters.
 
-    With a place, only those in order after it; without, all given ones.
+    With a cursor, only those in order after it; without one, all that were given.
     """
     passing: list[Row] = []
     condition, params = filters.conditions(question.query.filters)
@@ -284,7 +296,7 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
 
 
 def find_ids(tx: Tx, scope: Scope, sought: Sequence[tuple[Field, str]], most: int) -> set[str] | None:
-    """Messages of an inbox with these words, the last word of each as a prefix, or not indexed yet.
+    """Return the messages of an inbox with these words, the last as a prefix, or not indexed yet.
 
     None if the index cannot tell: no words, more than `most` matches, or it is being rebuilt.
     """
@@ -344,7 +356,7 @@ def _show(
 
 
 def _found_in(document: bytes, mail: Searchable, asked: Query) -> Found:
-    """Without the place where it matches, if that cannot be read."""
+    """Return the result, without the place where it matches if that cannot be read."""
     return Analysis().run("snippet", Found(document, [], ""), lambda: _to_found(document, mail, asked))
 
 

@@ -41,7 +41,7 @@ class _Removed(Struct, frozen=True):
 
 
 def make_entries(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:
-    """Entries to remove, by the number of their change."""
+    """Return the entries to remove, by the number of their change."""
     if not changes:
         return {}
     removals = tx.tuples(
