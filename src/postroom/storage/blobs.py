@@ -55,14 +55,14 @@ class Blobs(Protocol):
         ...
 
     def put(self, content: bytes) -> str:
-        """Durable on return. The name holds the hash of the content, and is new even for content seen before.
+        """Store the content durably. The name holds its hash, and is new even for content seen before.
 
         So a blob can be removed: nothing else can have begun to use it meanwhile.
         """
         ...
 
     def put_as(self, name: str, content: bytes) -> None:
-        """For content from another store, which keeps its name."""
+        """Store content from another store, which keeps its name."""
         ...
 
     def get(self, name: str) -> bytes:
@@ -84,11 +84,14 @@ class Blobs(Protocol):
         ...
 
     def store_id(self) -> str:
-        """The same for all nodes that see the same blobs."""
+        """Return an id that is the same for all nodes that see the same blobs."""
         ...
 
     def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
-        """A temporary link to the part in the store, made if missing. None if the store has no links."""
+        """Return a temporary link to the part in the store, made if missing.
+
+        None if the store has no links.
+        """
         ...
 
 
@@ -151,7 +154,7 @@ class LocalBlobs(BlobsByHash):
             probe.unlink(missing_ok=True)
 
     def store_id(self) -> str:
-        """A folder shared by several machines has one too."""
+        """Return the id of the folder, made on first use: several machines may share the folder."""
         path = self._folder / STORE_ID
         if not path.exists():
             own = self._folder / f"{STORE_ID}.{secrets.token_hex(8)}"
@@ -201,7 +204,7 @@ def require_sound(name: str, content: bytes) -> None:
 
 
 def checked_stream(name: str, file: BinaryIO) -> Iterator[bytes]:
-    """The content of an open file that was checked, and is checked again while read."""
+    """Yield the content of an open file that was checked, checking it again while reading."""
     for _ in _checked_chunks(name, file):
         pass
     file.seek(0)
@@ -231,7 +234,7 @@ def report_damage(name: str) -> DamagedBlob:
 
 @contextmanager
 def _unwritable_is_unavailable() -> Iterator[None]:
-    """The disk is full, read-only or broken, or descriptors ran out: all of that is temporary."""
+    """Raise a temporary error if the disk is full, read-only or broken, or if descriptors ran out."""
     try:
         yield
     except OSError as error:
@@ -240,7 +243,7 @@ def _unwritable_is_unavailable() -> Iterator[None]:
 
 @contextmanager
 def _unreadable_is_damaged(name: str) -> Iterator[None]:
-    """Only an I/O error is damage; missing files and temporary errors are not."""
+    """Report an I/O error as damage; missing files and temporary errors are not."""
     try:
         yield
     except FileNotFoundError:

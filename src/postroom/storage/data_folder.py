@@ -46,7 +46,10 @@ class FolderLock:
 
 
 def _runs(holder: str) -> bool:
-    """A child that a killed server was starting keeps the lock for a moment longer."""
+    """Return whether the holder runs.
+
+    A child that a killed server was starting keeps the lock a moment longer.
+    """
     if not holder.isdecimal():
         return False
     try:
@@ -79,7 +82,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Without it a power loss may undo the names of new, renamed and removed files."""
+    """Sync a folder: otherwise a power loss may undo new, renamed and removed names."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

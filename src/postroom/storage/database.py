@@ -32,15 +32,18 @@ class WordIndex(Protocol):
     def clear(self) -> None: ...
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """If a document has an entry already, words of the old one may still be found."""
+        """Put the entries. If a document has one already, words of the old one may still be found."""
         ...
 
     def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
-        """Each with the entry that was put. If unknown, words may remain that nothing finds."""
+        """Remove each document with the entry that was put.
+
+        If that is unknown, words may remain that nothing finds.
+        """
         ...
 
     def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:
-        """The highest documents below that number, in any of the realms, highest first."""
+        """Return the highest documents below that number, in any of the realms, highest first."""
         ...
 
     def find_among(self, query: Query, realms: Sequence[str], docs: Sequence[int]) -> list[int]:
@@ -54,7 +57,7 @@ class Tx(Protocol):
     def one(self, sql: str, **params: object) -> Row | None: ...
     def all(self, sql: str, **params: object) -> list[Row]: ...
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
-        """Like `all`, for long lists that are read often: columns in order, without names."""
+        """Return the same as `all` as tuples, in the order of columns, for long lists that are read often."""
         ...
 
     def run(self, sql: str, **params: object) -> int:
@@ -62,7 +65,7 @@ class Tx(Protocol):
         ...
 
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
-        """One statement for many rows, written as `values :rows`. Returns the rows that it returns."""
+        """Run one statement for many rows, written as `values :rows`. Return the rows that it returns."""
         ...
 
     def ring(self, *bells: str) -> None:
@@ -82,16 +85,16 @@ LOCK_ROWS = "/* lock rows */"  # other transactions that change or lock these ro
 
 
 def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:
-    """`column in (…)` for the given values, and its parameters."""
+    """Return `column in (…)` for the given values, and its parameters."""
     params = {f"{column.rpartition('.')[2]}_{number}": value for number, value in enumerate(values)}
     return f"{column} in ({', '.join(f':{name}' for name in params)})", params
 
 
 def literal(word: str) -> str:
-    """A word of the source, not of a request, as SQL.
+    """Return a constant of the source, never of a request, as SQL.
 
-    SQLite plans a statement each time it runs if a parameter is compared with a column that a partial
-    index has in its condition: that takes up to six times as long as the statement.
+    SQLite plans a statement each time it runs if a parameter is compared with a column that a partial index
+    has in its condition: that takes up to six times as long as the statement.
     """
     if not word.isalpha():
         raise ValueError(word)
@@ -99,7 +102,7 @@ def literal(word: str) -> str:
 
 
 def all_of(tx: Tx, sql: str, column: str, values: Sequence[object], /, **params: object) -> list[Row]:
-    """Rows of a statement in which `:wanted` stands for `column in (…)`; none without values."""
+    """Return the rows of a statement in which `:wanted` stands for `column in (…)`; none without values."""
     if not values:
         return []
     is_wanted, wanted = one_of(column, values)
@@ -122,11 +125,14 @@ class IndexStore(Protocol):
     async def read_long(
         self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """A read that may take a while, next to all others; raises Overdue if it takes longer than this."""
+        """Run a read that may take a while, next to all others.
+
+        Raise Overdue if it takes longer than this.
+        """
         ...
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """One transaction on the tables of the search index only: they may have their own file."""
+        """Run a transaction on the tables of the search index only: they may have their own file."""
         ...
 
 
@@ -134,7 +140,7 @@ class Database(IndexStore, Protocol):
     def look_up(
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Awaitable[T]:
-        """A read whose statements may each see a different state; SQLite answers at once."""
+        """Run a read whose statements may each see a different state; SQLite answers at once."""
         ...
 
     def version(self) -> int | None:
@@ -142,17 +148,17 @@ class Database(IndexStore, Protocol):
         ...
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """One transaction, durable on return. `fn` may run again if the first run was rolled back."""
+        """Run one transaction, durable on return. `fn` may run again if the first run was rolled back."""
         ...
 
     async def sync_index(self) -> None:
-        """On return all earlier `write_index` calls are durable."""
+        """Make all earlier `write_index` calls durable."""
         ...
 
     async def write_together(
         self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
     ) -> T:
-        """Like write, for a function that takes many items at once and returns a result for each.
+        """Run like `write`, for a function that takes many items at once and returns a result for each.
 
         Items that wait together are one call. If that fails, its halves are tried, down to single items.
         Under load an item waits for others for up to `patience_seconds`.
@@ -176,7 +182,7 @@ class Database(IndexStore, Protocol):
 
 
 def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str, list[object]]]:
-    """Statements of limited size with their values, so that a database prepares few different ones.
+    """Yield statements of limited size with their values, so that a database prepares few different ones.
 
     A value is written as `mark`, with a number behind it if the mark is a dollar.
     """
@@ -203,13 +209,13 @@ class StorageError(Exception):
 
 
 def item_from_row(kind: Callable[..., Item], row: Row, /, **converted: object) -> Item:
-    """Each field from the column of its name, except the converted ones given."""
+    """Return the item of a row: each field from the column of its name, except the converted ones given."""
     names = field_names(kind)
     return kind(*[converted[name] if name in converted else row[name] for name in names])
 
 
 def insert_item(tx: Tx, table: str, item: object, /, **converted: object) -> None:
-    """Each field into the column of its name; converted and additional columns are given."""
+    """Insert an item: each field into the column of its name; converted and additional columns are given."""
     kind: Any = type(item)
     insert(tx, table, **{name: getattr(item, name) for name in field_names(kind)} | converted)
 
@@ -219,7 +225,7 @@ def insert(tx: Tx, table: str, /, **columns: object) -> None:
 
 
 def insert_new(tx: Tx, table: str, /, **columns: object) -> int:
-    """Unless such a row exists; returns how many were added."""
+    """Insert a row unless it exists. Return how many were added."""
     return tx.run(f"{_statement(table, tuple(columns))} on conflict do nothing", **columns)
 
 
@@ -239,14 +245,14 @@ def update_item(tx: Tx, table: str, item: Any, names: Sequence[str], /, **conver
 
 
 def count(tx: Tx, sql: str, **params: object) -> int:
-    """The column `number` of a statement; 0 without a row."""
+    """Return the column `number` of a statement; 0 without a row."""
     row = tx.one(sql, **params)
     return 0 if row is None else int(row["number"])
 
 
 @functools.cache
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Fields of a dataclass or a Struct."""
+    """Return the fields of a dataclass or a Struct."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     return tuple(kind.__struct_fields__)

@@ -37,16 +37,16 @@ class DatabaseCopy(Protocol):
         ...
 
     def blobs(self) -> Iterator[str]:
-        """The blobs that the snapshot names. Call after `take`."""
+        """Yield the blobs that the snapshot names. Call after `take`."""
         ...
 
     def schema_version(self) -> int:
-        """The schema of the snapshot. Call after `take`."""
+        """Return the schema version of the snapshot. Call after `take`."""
         ...
 
     def require_empty(self) -> None: ...
     def put(self, files: Sequence[Path]) -> None:
-        """Invisible to others before `finish`."""
+        """Put the files, invisible to others before `finish`."""
         ...
 
     def finish(self) -> None: ...
@@ -62,7 +62,10 @@ class SqliteCopy:
         self._copy: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
-        """In one step: with several, SQLite would restart whenever the server writes in between."""
+        """Take the snapshot in one step.
+
+        With several, SQLite would restart whenever the server writes in between.
+        """
         path = folder / SQLITE_FILE
         path.touch(mode=0o600, exist_ok=False)
         try:
@@ -151,7 +154,7 @@ class PostgresCopy:
         self._connection.rollback()
 
     def put(self, files: Sequence[Path]) -> None:
-        """Referenced tables first. Rows that the schema itself inserted are removed before."""
+        """Put the rows, referenced tables first. Remove rows that the schema itself inserted."""
         by_table = {path.stem: path for path in files}
         tables = list_tables(self._connection)
         if missing := sorted(by_table.keys() - set(tables)):
@@ -188,7 +191,7 @@ class PostgresCopy:
 
 
 def make_schema(url: str, now: int, version: int | None = None) -> None:
-    """For a backup, up to its version: later migrations run when all rows are there."""
+    """Create the schema, for a backup up to its version: later migrations run when all rows are there."""
     session = PostgresSession(url)
     try:
         require_unicode(session.tx)
@@ -207,7 +210,7 @@ def columns_of(connection: PostgresRows, table: str) -> list[tuple[str, str]]:
 
 
 def list_tables(connection: PostgresRows) -> list[str]:
-    """Referenced tables come first."""
+    """List the tables, referenced ones first."""
     rows = connection.execute(
         "select table_name from information_schema.tables where table_schema = current_schema()"
         " and table_type = 'BASE TABLE' order by table_name"
@@ -235,7 +238,10 @@ def go_on_counting(connection: PostgresRows) -> None:
 
 
 def in_order(tables: Sequence[str], names: set[tuple[str, str]]) -> list[str]:
-    """`names` are pairs of a table and one that it references."""
+    """Sort the tables so that referenced ones come first.
+
+    `names` are pairs of a table and one that it references.
+    """
     ordered: list[str] = []
     while rest := [table for table in tables if table not in ordered]:
         free = [each for each in rest if not any((each, other) in names for other in rest if other != each)]

@@ -176,7 +176,7 @@ class Writer:
     def _go_on(
         self, job: WriteJob, session: WriteSession, error: Exception, runs_left: int
     ) -> list[list[WriteJob]]:
-        """After a failed run: nothing of it was committed."""
+        """Continue after a failed run, of which nothing was committed."""
         if self._own.abandon() and runs_left == RUNS:
             return self._run_alone(job, runs_left=1)  # a session may have broken while it was idle
         if session.is_lock_timeout(error):
@@ -188,7 +188,7 @@ class Writer:
         return []
 
     def _commit(self, session: WriteSession, jobs: Sequence[WriteJob]) -> None:
-        """A failed commit may still have taken effect, so its functions do not run again."""
+        """Commit. A failed commit may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -288,7 +288,7 @@ def _without(batch: Sequence[WriteJob], blocked: Sequence[list[WriteJob]]) -> Se
 
 
 def _calls(batch: list[WriteJob]) -> list[list[WriteJob]]:
-    """The jobs grouped by function, in the order in which each function first appears."""
+    """Group the jobs by function, in the order in which each function first appears."""
     calls: dict[object, list[WriteJob]] = {}
     for job in batch:
         calls.setdefault(job.function, []).append(job)
@@ -296,7 +296,7 @@ def _calls(batch: list[WriteJob]) -> list[list[WriteJob]]:
 
 
 def _run_calls(transaction: _Transaction, calls: list[list[WriteJob]]) -> None:
-    """A single call needs a savepoint only after it has failed."""
+    """Run the calls. A single call needs a savepoint only after it has failed."""
     if len(calls) > 1:
         for call in calls:
             _run_in_savepoint(transaction, call)
@@ -328,7 +328,10 @@ def _run_in_savepoint(transaction: _Transaction, call: list[WriteJob]) -> None:
 
 
 def _fail(transaction: _Transaction, call: list[WriteJob], error: Exception) -> None:
-    """Of items that failed together, most are good: halving finds the bad ones in few calls."""
+    """Halve a call whose items failed together.
+
+    Most items are good, and halving finds the bad ones in few calls.
+    """
     is_lock_timeout = transaction.session.is_lock_timeout(error)
     if is_lock_timeout:
         transaction.wait_briefly()

@@ -27,7 +27,7 @@ class Journal:
         self._writer: SegmentWriter | None = None
 
     def append(self, record: bytes) -> None:
-        """Durable on return."""
+        """Append a record, durable on return."""
         with self._lock:
             if self._writer is None:
                 self._writer = self._new_writer()

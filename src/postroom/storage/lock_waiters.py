@@ -52,7 +52,10 @@ class LockWaiters:
                 self._threads[-1].start()
 
     def is_any_row_locked(self) -> bool:
-        """By a transaction that may be stuck: a waiter has just spent a whole turn on it."""
+        """Return whether a transaction that may be stuck holds a row.
+
+        If so, a waiter has just spent a whole turn on it.
+        """
         return time.monotonic() < self._locked_until
 
     def close(self) -> None:
@@ -103,7 +106,7 @@ class LockWaiters:
         self._finish(own, session, call)
 
     def _finish(self, own: ThreadSession, session: WriteSession, call: list[WriteJob]) -> None:
-        """A failed commit may still have taken effect, so its functions do not run again."""
+        """Commit a call. A failed commit may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -130,7 +133,7 @@ class LockWaiters:
                 self._put(half, turns + 1)
 
     def _send_back(self) -> None:
-        """A lock was released: returns calls without a turn to the writer."""
+        """Return calls without a turn to the writer, after a lock was released."""
         if self._stopping:
             return  # the writer has ended
         kept = []

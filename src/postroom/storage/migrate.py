@@ -33,7 +33,7 @@ class Migration(Struct, frozen=True):
 
 
 def statements_of(sql: str) -> list[str]:
-    """A statement ends with a semicolon at the end of a line."""
+    """Split SQL into statements. Each ends with a semicolon at the end of a line."""
     return [statement for part in sql.split(";\n") if (statement := part.strip())]
 
 
@@ -53,7 +53,10 @@ def _read(file: Traversable) -> str:
 
 
 def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
-    """The session's begin(), or a lock its owner took before, makes a second starting node wait."""
+    """Apply the migrations.
+
+    The session's begin(), or a lock its owner took before, makes a second starting node wait.
+    """
     session.begin()
     try:
         migrations = all_migrations(session.engine)
@@ -91,7 +94,10 @@ def apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int 
 
 
 def _apply(tx: Tx, migration: Migration, current: int) -> None:
-    """A database of a build whose schema files were changed later says so instead of naming a column."""
+    """Apply a migration.
+
+    If its schema file changed since the database was built, say so instead of naming a column.
+    """
     try:
         for statement in migration.statements():
             tx.run(statement)
@@ -108,7 +114,7 @@ def _apply(tx: Tx, migration: Migration, current: int) -> None:
 
 
 def require_known(current: int, latest: int) -> None:
-    """`current` is 0 for a database without tables."""
+    """Require a known schema version. `current` is 0 for a database without tables."""
     if 0 < current < FIRST:
         raise StorageError(
             f"This database has schema {current}, of an early build of Postroom 1.0.0 (before 2026-11-16), "

@@ -43,5 +43,5 @@ def unpack(packed: bytes) -> bytes:
 
 
 def unpack_json(stored: bytes) -> bytes:
-    """Compressed or not: JSON never begins like compressed bytes."""
+    """Return the JSON, compressed or not: JSON never begins like compressed bytes."""
     return unpack(stored) if stored.startswith(MAGIC) else stored

@@ -16,7 +16,7 @@ COUNTED_BEYOND_PAGE = 1000
 
 
 def content(column: str, size: str, limit: int) -> str:
-    """Columns of a select: small contents come with their row, large ones only with their size."""
+    """Return columns of a select: small contents come with their row, large ones only with their size."""
     inline_bytes = PAGE_BYTES // max(limit, 1)
     return f"case when {size} <= {inline_bytes:d} then {column} end as {column}, {size} as {SIZE}"
 
@@ -39,7 +39,7 @@ class CutPage(Struct, Generic[T], frozen=True):
 
 
 def whole_rows(tx: Tx, table: str, sized: Sequence[Row]) -> CutPage[Row]:
-    """The whole rows that fit into a page, from rows of `id` and SIZE: others are never read."""
+    """Return the whole rows that fit into a page, from rows of `id` and SIZE: others are never read."""
     wanted = [row["id"] for row in sized[: fitting([row[SIZE] for row in sized])]]
     rows = {row["id"]: row for row in all_of(tx, f"select * from {table} where :wanted", "id", wanted)}
     return CutPage([rows[each] for each in wanted], is_cut=len(wanted) < len(sized))
@@ -54,7 +54,10 @@ def count_up_to(tx: Tx, most: int, source: str, **params: object) -> int:
 def rows_of(
     tx: Tx, source: str, span: Span, at: str = "created_at", id: str = "id", **params: object
 ) -> list[Row]:
-    """`source` ends in its conditions; `at` and `id` are the columns that it is ordered by."""
+    """Return the rows of a span.
+
+    `source` ends in its conditions; `at` and `id` are the columns that order it.
+    """
     order, beyond = ("", ">") if span.is_ascending else (" desc", "<")
     conditions, bound = "", dict(params)
     if span.behind is not None:
@@ -76,7 +79,10 @@ def rows_of(
 def newest(
     tx: Tx, table: str, limit: int, offset: int, since: int | None, until: int | None, **equal: object
 ) -> tuple[list[Row], int]:
-    """Rows with these values, None for any. The total is counted up to a thousand beyond the page."""
+    """Return the newest rows with these values, None for any.
+
+    The total counts at most a thousand beyond the page.
+    """
     given = {name: value for name, value in equal.items() if value is not None}
     moments = {"since": ("created_at >= :since", since), "until": ("created_at < :until", until)}
     bounds = {name: bound for name, (_, bound) in moments.items() if bound is not None}

@@ -69,7 +69,7 @@ class MarkedFraming:
         return Piece(start, limit, None)
 
     def is_torn(self, tail: bytes) -> bool:
-        """A file system may leave zeros where nothing was written."""
+        """Return whether the tail was cut off. A file system may leave zeros where nothing was written."""
         written = tail.rstrip(b"\0")
         if len(written) < HEAD.size:
             return self._marker.startswith(written[:MARKER_BYTES]) or written.startswith(self._marker)
@@ -120,7 +120,7 @@ class FirstFraming:
         return Piece(start, limit, None)
 
     def is_torn(self, tail: bytes) -> bool:
-        """Only where there is no doubt: a length without a checksum may be damaged."""
+        """Return whether the tail was cut off beyond doubt: a length without a checksum may be damaged."""
         return len(tail.rstrip(b"\0")) < FIRST_HEAD.size
 
     def _length(self, file: int, at: int, limit: int) -> int:
@@ -137,7 +137,7 @@ class FirstFraming:
 
 
 def pieces(framing: Framing, file: int, start: int, limit: int) -> Iterator[Piece]:
-    """Every record and every damage up to the limit, in order."""
+    """Yield every record and every damage up to the limit, in order."""
     while start < limit:
         piece = framing.step(file, start, limit)
         yield piece

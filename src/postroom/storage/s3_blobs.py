@@ -24,7 +24,7 @@ NO_NAMES = (STORE_ID, "probe")
 
 
 def open_s3(url: str) -> "S3Store":
-    """`s3://bucket/prefix?endpoint=…&region=…`; credentials come from the usual AWS variables."""
+    """Open `s3://bucket/prefix?endpoint=…&region=…`. The credentials come from the usual AWS variables."""
     from obstore.store import S3Store
 
     parts = urlsplit(url)
@@ -56,7 +56,7 @@ class S3Blobs(BlobsByHash):
             self._store = open_s3(url)
 
     def put_as(self, name: str, content: bytes) -> None:
-        """Create-only: an existing blob of this name is the same, since the name holds the hash."""
+        """Create the blob. An existing one of this name is the same, since the name holds the hash."""
         with away_is_unavailable():
             self._create(_path(name), content)
 
@@ -65,7 +65,7 @@ class S3Blobs(BlobsByHash):
             return self._store.get(_path(name)).bytes().to_bytes()
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """Complete before its first byte is passed on: in memory while small, then in an unnamed file."""
+        """Yield the blob once it is complete: held in memory while small, else in an unnamed file."""
         with ExitStack() as stack:
             spool = stack.enter_context(tempfile.SpooledTemporaryFile(STREAM_BYTES))
             with away_is_unavailable():
@@ -91,7 +91,7 @@ class S3Blobs(BlobsByHash):
                         yield name
 
     def check(self) -> None:
-        """A put costs money, and a store never fills up: a recent success is enough."""
+        """Check the store. A put costs money, and a store never fills up: a recent success is enough."""
         if time.monotonic() - self._worked_at < BELIEVED_SECONDS:
             return
         probe = f"probe-{secrets.token_hex(8)}"
@@ -100,7 +100,7 @@ class S3Blobs(BlobsByHash):
             self._store.delete(probe)
 
     def store_id(self) -> str:
-        """Stored in the store itself: the first node that sees it creates it."""
+        """Return the id kept in the store itself: the first node that sees the store creates it."""
         if not self._store_id:
             with away_is_unavailable():
                 self._create(STORE_ID, secrets.token_hex(8).encode())

@@ -74,7 +74,7 @@ class SegmentWriter:
         self.end = SegmentPosition(next_segment - 1)
 
     def append(self, records: Sequence[Record]) -> list[SegmentPosition]:
-        """Durable on return. Returns the position after each record. After an OSError none is stored."""
+        """Append the records durably. Return the position after each. After an OSError none is stored."""
         if self._file is None or self.end.offset >= SEGMENT_BYTES:
             self._begin_segment()
         assert self._file is not None
@@ -99,7 +99,7 @@ class SegmentWriter:
         return ends
 
     def close(self) -> None:
-        """The next record starts a new segment."""
+        """Close the segment. The next record starts a new one."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -117,7 +117,7 @@ class SegmentWriter:
             raise
 
     def _abandon(self, size: int) -> None:
-        """The callers get an error for these records: no reader may find them."""
+        """Remove records for which the callers get an error: no reader may find them."""
         assert self._file is not None
         with suppress(OSError):
             os.ftruncate(self._file, size)
@@ -134,7 +134,10 @@ class SegmentReader:
         self._framing: Framing = FirstFraming()
 
     def next(self, end: SegmentPosition) -> FoundRecord | None:
-        """The next record before this end. Raises DamagedSegment, and continues after the damage."""
+        """Return the next record before this end.
+
+        Raise DamagedSegment; the next call continues after the damage.
+        """
         while self._place < end:
             if self._file is None and not self._open(end):
                 return None
@@ -183,7 +186,7 @@ class SegmentReader:
 
 
 def numbers(folder: Path) -> list[int]:
-    """Numbers of existing segments, sorted."""
+    """Return the numbers of existing segments, sorted."""
     return list(_paths(folder))
 
 
@@ -196,7 +199,7 @@ def path_of(folder: Path, number: int) -> Path:
 
 
 def _paths(folder: Path) -> dict[int, Path]:
-    """By number, sorted."""
+    """Return the segments by number, sorted."""
     found = (path for path in folder.glob("*") if _is_name(path.name))
     return {int(path.name[:16], 16): path for path in sorted(found)}
 
@@ -226,7 +229,7 @@ def prepare(folder: Path, reached: SegmentPosition) -> SegmentPosition:
 
 
 def _make_durably(folder: Path) -> None:
-    """If a power cut undid the folder, its segments would be lost too."""
+    """Create the folder durably: if a power cut undid it, its segments would be lost too."""
     if not folder.is_dir():
         make_folder(folder.parent)
         make_folder(folder)
@@ -260,7 +263,7 @@ def remove_before(folder: Path, place: SegmentPosition, *, with_own: bool = Fals
 
 
 def bytes_between(folder: Path, start: SegmentPosition, end: SegmentPosition) -> int:
-    """About how many bytes there are to read."""
+    """Return about how many bytes there are to read."""
     sizes = {number: _size(path) for number, path in _paths(folder).items()}
     between = sum(size for number, size in sizes.items() if start.segment <= number <= end.segment)
     return max(0, between - (start.offset if start.segment in sizes else 0))
@@ -323,7 +326,7 @@ def keep_damage(folder: Path, start: SegmentPosition, end: SegmentPosition, targ
 
 
 def _write_file(path: Path, content: bytes) -> None:
-    """Appears whole or not at all."""
+    """Write a file that appears whole or not at all."""
     part = path.with_name(f"{path.name}.part")
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

@@ -107,7 +107,7 @@ def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
 
 
 def settle(jobs: Sequence[WriteJob]) -> None:
-    """After the commit or its failure: gives results to the callers, each in its own loop."""
+    """Give the results to the callers, each in its own loop, after the commit or its failure."""
     by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob]] = {}
     for job in jobs:
         for kind in job.kinds if job.error is None else ():

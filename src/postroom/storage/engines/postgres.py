@@ -72,7 +72,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 @functools.lru_cache(maxsize=2048)
 def to_psycopg(sql: str) -> str:
-    """`:name` becomes `%(name)s`; SQL comes only from this package's source, never from a request."""
+    """Replace `:name` by `%(name)s`. SQL comes only from this package's source, never from a request."""
     own = sql.replace(SKIP_LOCKED, "for update skip locked")
     own = own.replace(LOCK_ROWS, "for no key update")  # the same lock as an update: foreign keys do not wait
     return _PARAMETER.sub(r"%(\1)s", own.replace("%", "%%"))
@@ -112,7 +112,7 @@ class PostgresTx:
         return PostgresFulltext(self)
 
     def copy(self, statement: LiteralString, content: bytes) -> None:
-        """`content` is all that the statement reads, in its format."""
+        """Run a copy. `content` is all that the statement reads, in its format."""
         self._connection.copy(statement, content)
 
     def _execute(self, statement: str, params: dict[str, object] | list[object]) -> Rows:
@@ -203,7 +203,7 @@ class Readers:
         return await unless_busy(self._threads.run(self._read, function))
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
-        """A connection that broke while idle is worth one retry: reading twice is harmless."""
+        """Run a read. A connection that broke while idle is worth one retry: reading twice is harmless."""
         connection = self._connection()
         try:
             return function(PostgresTx(connection))
@@ -239,7 +239,7 @@ class Readers:
 
 
 def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
-    """All statements of a read see the same snapshot, as on SQLite."""
+    """Run a read whose statements all see the same snapshot, as on SQLite."""
     tx.run("begin isolation level repeatable read read only")
     try:
         return function(tx)
@@ -261,7 +261,10 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 class PostgresDatabase:
     def __init__(self, url: str, first: PostgresSession) -> None:
-        """The first session becomes the writer: each session costs a process of PostgreSQL."""
+        """Open the database.
+
+        The first session becomes the writer: each session costs a process of PostgreSQL.
+        """
         self._bells = Bells()
         self._url = url
         self._connections = first.connections
@@ -294,7 +297,7 @@ class PostgresDatabase:
         return self._readers.run(lambda tx: fn(tx, *args, **kwargs))
 
     def version(self) -> None:
-        """None: other nodes write too, and asking costs as much as reading."""
+        """Return None: other nodes write too, and asking costs as much as reading."""
         return None
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -377,7 +380,7 @@ def require_unicode(tx: Tx) -> None:
 
 
 def _require_moved(tx: Tx) -> None:
-    """A server whose move is unfinished must not accept mail."""
+    """Refuse an unfinished move: a server must not accept mail before it is complete."""
     row = tx.one("select to_regclass(:name) is not null as is_there", name=UNFINISHED_MOVE)
     if row is not None and row["is_there"]:
         raise StorageError(

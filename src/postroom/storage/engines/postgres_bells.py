@@ -67,7 +67,7 @@ class BellRelay:
             self._waker.send(b"\0")
 
     def _drop_all(self) -> None:
-        """The rows are the truth: a lost ring costs a second."""
+        """Drop all rings. The rows are the truth: a lost one costs a second."""
         log.get().error("bells were dropped: the database does not answer", bells=len(self._take_all()))
 
     def _take_all(self) -> dict[str, None]:

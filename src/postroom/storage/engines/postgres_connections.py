@@ -69,7 +69,10 @@ class PostgresConnection:
     def execute(
         self, statement: str, params: Mapping[str, object] | list[object] | None = None, binary: bool = False
     ) -> Rows:
-        """Values of a list are written as $1, $2 in the statement: one with hundreds is not read for them."""
+        """Run a statement.
+
+        Values of a list are written as $1, $2, so that one with hundreds is not scanned for them.
+        """
         self.waiting_since = time.monotonic()
         try:
             if not isinstance(params, list):
@@ -97,7 +100,7 @@ class PostgresConnection:
         return since is not None and time.monotonic() - since > seconds
 
     def cut(self) -> None:
-        """From any thread: a thread that waits on this connection gets an error."""
+        """Cut the connection, from any thread: a thread that waits on it gets an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -120,7 +123,7 @@ class PostgresConnections:
         self._watch: asyncio.Task[None] | None = None
 
     def open(self, **limits: str) -> PostgresConnection:
-        """The limits are PostgreSQL settings of this connection."""
+        """Open a connection with the limits as its PostgreSQL settings."""
         if self._is_down:
             raise unavailable()
         try:

@@ -82,7 +82,7 @@ class PostgresFulltext:
 
 
 def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
-    """Numbers of parts to search, and the doc right before them; no numbers: all remaining parts."""
+    """Yield the numbers of parts to search, and the doc before them. No numbers: all remaining parts."""
     last = (below - 1) >> PART_BITS
     for count in (FIRST_PARTS, MORE_PARTS):
         first = last - count + 1
@@ -94,7 +94,7 @@ def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
 
 
 def to_copy(rows: Iterable[tuple[int, bytes]]) -> bytes:
-    """Rows of a number and a value in the binary form of `copy`."""
+    """Return rows of a number and a value in the binary form of `copy`."""
     parts = [COPY_HEAD]
     for number, value in rows:
         parts += (COPY_ROW.pack(2, 8, number, len(value)), value)

@@ -25,7 +25,10 @@ class SqliteFulltext:
         self._tx.run("insert into search_words (search_words) values ('delete-all')")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """One row per statement: FTS5 would write a statement of several rows as a separate segment."""
+        """Put the entries, one per statement.
+
+        FTS5 would write a statement of several rows as a separate segment.
+        """
         for doc, entry in sorted(entries, key=lambda each: each[0]):
             self._tx.run(
                 "insert into search_words (rowid, words) values (:doc, :text)",

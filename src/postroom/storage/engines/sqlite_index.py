@@ -39,7 +39,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection:
-    """Only for a connection that reads: one that writes would lock this file too."""
+    """Attach the index to a connection that reads: one that writes would lock this file too."""
     connection.execute("attach database ? as search", (str(path_beside(database)),))
     connection.execute(f"pragma search.cache_size = -{CACHE_KILOBYTES}")
     return connection
@@ -169,6 +169,6 @@ def _is_of_earlier_version(connection: sqlite3.Connection) -> bool:
 
 
 def sync(path: Path) -> None:
-    """On return everything committed before is on disk."""
+    """Sync the file: everything committed before is on disk on return."""
     with closing(connect(path)) as connection:
         connection.execute("pragma wal_checkpoint(passive)").fetchall()

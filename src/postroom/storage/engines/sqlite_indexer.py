@@ -32,7 +32,10 @@ class SqliteIndexStore:
     async def read_long(
         self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """No limit: no request waits for this process, and the server kills it if it makes no progress."""
+        """Run a read without a limit.
+
+        No request waits for this process, and the server kills it if it makes no progress.
+        """
         return await self.read(fn, *args, **kwargs)
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -64,7 +64,7 @@ class Turns:
 
     @contextmanager
     def between_transactions(self) -> Iterator[None]:
-        """The writer finishes its transaction, and starts no other before the block ends."""
+        """Let the writer finish its transaction and start no other before the block ends."""
         with self._changed:
             self._is_asked = True
             self._changed.wait_for(lambda: not self._is_writing)
@@ -126,7 +126,10 @@ class LogCopier:
         return LogCopy(pages, done, new)
 
     def analyze(self) -> None:
-        """Between transactions: a connection that meets another's lock sleeps, sometimes for far too long."""
+        """Analyze between transactions.
+
+        A connection that meets another's lock sleeps, sometimes for far too long.
+        """
         with self._turns.between_transactions():
             self._connection.execute("pragma optimize").fetchall()
 
@@ -135,7 +138,7 @@ class LogCopier:
 
 
 def next_pause(pause_seconds: float, copied_pages: int) -> float:
-    """Chosen so that the next step has about the right number of pages."""
+    """Return the next pause, so that the next step has about the right number of pages."""
     wanted = pause_seconds * STEP_PAGES / max(copied_pages, 1)
     return min(max(wanted, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
