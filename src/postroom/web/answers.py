@@ -69,5 +69,8 @@ def is_browser(request: Request) -> bool:
 
 
 def is_fault(error: ApiError | Outdated) -> bool:
-    """A fault of the server: a database that did not answer is not asked again."""
+    """Return whether the error is a fault of the server.
+
+    A database that did not answer is not asked again.
+    """
     return isinstance(error, ApiError) and error.status >= 500

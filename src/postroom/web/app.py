@@ -166,7 +166,10 @@ class App:
             return to_error_response(state.request, fault)
 
     async def _answer(self, state: RequestState) -> Response:
-        """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
+        """Answer a request.
+
+        Authentication, rate limit, route and permission are checked in this order; the handler does the rest.
+        """
         request = state.request
         path = request.scope["path"]
         is_api, is_agentmail = path.startswith(API_PREFIXES), is_of_agentmail(request)
@@ -196,7 +199,7 @@ class App:
             return await self._retry_uncached(state, found, call, error)
 
     async def _answer_agentmail(self, state: RequestState) -> Response:
-        """The same checks in the same order; only the names in paths differ."""
+        """Answer a request to /v0 with the same checks in the same order; only the names in paths differ."""
         request = state.request
         found = agentmail_names.find(AGENTMAIL_ROUTER, request.method, request.scope["path"])
         call = await self._admit(state)
@@ -213,7 +216,7 @@ class App:
         return await answer_call(self._pages, route, call, make)
 
     async def _answer_beside(self, state: RequestState, path: str) -> Response | None:
-        """Everything besides the interface: links in emails, mail services, MCP, the dashboard."""
+        """Answer everything besides the API: links in emails, mail services, MCP, the dashboard."""
         if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
             state.route = f"{link}{{token}}"
             return await (await self._open_dashboard()).links[link].answer(state.request)
@@ -242,7 +245,7 @@ class App:
         return None
 
     async def _open_dashboard(self) -> "Dashboard":
-        """On the first state: its pages and templates take a while to load."""
+        """Open the dashboard at the first request: its pages and templates take a while to load."""
         async with self._opening:
             if self._dashboard is None:
                 self._dashboard = await pools.ONCE.run(
@@ -263,7 +266,7 @@ class App:
     def _admitted(
         self, state: RequestState, caller: Caller, inbox: Inbox | None, is_remembered: bool = False
     ) -> Call:
-        """The call of a caller that is known, unless it asks too often."""
+        """Return the call of a known caller, unless it asks too often."""
         now = self._resources.now()
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         allowance = self._limit.count(caller.account_id, most, now)
@@ -277,14 +280,14 @@ class App:
         return state.call
 
     def _resource_of(self, request: Request) -> str | None:
-        """The resource that a token may be bound to: /v0, or an address of MCP, also for its tools."""
+        """Return the resource that a token may be bound to: /v0, or an address of MCP, also for its tools."""
         if is_of_agentmail(request):
             return keys.V0_RESOURCE
         narrowing = request.scope.get(NARROWING) or narrowing_of(request.scope["path"])
         return None if narrowing is None else f"{self._resources.config.base_url}{narrowing.path}"
 
     def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> CallerAndInbox | None:
-        """The cached caller; only where the transaction checks it again and the body is small."""
+        """Return the cached caller, only where the transaction checks it again and the body is small."""
         if found is None or isinstance(found, ApiError):
             return None
         route, values = found
@@ -293,7 +296,7 @@ class App:
         return self._caller_cache.find(token, values["inbox_id"])
 
     async def _identify(self, token: str, inbox_id: str | None) -> CallerAndInbox:
-        """The database version is read only for callers already in the cache."""
+        """Return the caller. The database version is read only for callers already in the cache."""
         has_asked = self._caller_cache.find(token, inbox_id) is not None
         version = self._resources.db.version() if has_asked else None
         known = self._caller_cache.find_unchanged(token, inbox_id, version, self._resources.now())
@@ -305,7 +308,7 @@ class App:
         return caller, inbox
 
     async def _record_refusal(self, state: RequestState, error: ApiError) -> None:
-        """Refused attempts of a key are in the audit log, however they are answered."""
+        """Record a refused attempt of a key in the audit log, however it is answered."""
         call = state.call
         if call is None or not isinstance(error, REFUSALS) or state.route == NO_ROUTE:
             return
@@ -317,7 +320,7 @@ class App:
             log.get().error("a refusal could not be recorded", route=state.route, reason=str(fault))
 
     async def _open_link(self, state: RequestState) -> Response:
-        """The signature of an attachment's link replaces a key."""
+        """Answer the link to an attachment. Its signature replaces a key."""
         found = ROUTER.find(state.request.method, state.request.scope["path"])
         if isinstance(found, ApiError):
             raise found
@@ -364,7 +367,10 @@ class App:
         return await self._carry_out(route, state.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        """Errors of ownership come before those of query and body, so that a stranger learns nothing."""
+        """Run the handler.
+
+        Errors of ownership come before those of query and body, so that a stranger learns nothing.
+        """
         arguments: dict[str, Any] = dict(values)
         try:
             await require_scope_filters_taken(call.request, route.query)

@@ -44,7 +44,7 @@ class RequestOrigin(Struct, frozen=True):
 
     @classmethod
     def of(cls, request: Request) -> "RequestOrigin":
-        """Also for calls made inside for a request to /mcp."""
+        """Return the origin of a request, also for calls made inside for a request to /mcp."""
         outer, traced = _OUTER.get(), header(request, b"traceparent")[: traces.LONGEST]
         if outer is not None:
             return replace(outer, traceparent=traced or outer.traceparent)
@@ -94,14 +94,14 @@ class Call(Struct, frozen=True):
         )
 
     def note_replay(self) -> None:
-        """The answer says that the request was carried out before."""
+        """Mark the answer as a replay: the request was carried out before."""
         self.request.scope[REPLAYED] = True
 
     def now(self) -> int:
         return self.resources.now()
 
     def get_inbox(self, tx: Tx, inbox_id: str) -> Inbox:
-        """For reads only: the inbox of the path was read together with the key."""
+        """Return the inbox, for reads only: the inbox of the path was read together with the key."""
         if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.scope):
             return inboxes.get(tx, self.scope, inbox_id)
         return self.inbox

@@ -57,7 +57,7 @@ def _endpoint(protocol: str, host: str, port: int, tls_port: int) -> MailEndpoin
 
 
 def autoconfig(config: Config) -> str:
-    """The format of Thunderbird and others."""
+    """Return the configuration in the format of Thunderbird and others."""
     kinds = {"imap": "incoming", "smtp": "outgoing"}
     servers = [
         SERVER.format(

@@ -147,7 +147,7 @@ class BoundedConnection(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _start_timer(self) -> None:
-        """uvicorn itself would wait for ever for a first byte, the rest of a head, or a client that reads.
+        """Start the timer. uvicorn would wait for ever for a first byte, or for a client that reads.
 
         A running timer is reused, so that a request needs no other.
         """
@@ -182,8 +182,11 @@ class BoundedConnection(HttpToolsProtocol):
         return self.parser.get_method() == b"GET" and super()._should_upgrade()
 
     def _upgrade(self, rest: bytes) -> None:
-        """Any offer but a WebSocket is ignored (RFC 9110, section 7.8), so that a POST that offers HTTP/2
-        keeps its body. The parser stops at an offer: a new one reads the head without it.
+        """Upgrade to a WebSocket.
+
+        Any other offer is ignored (RFC 9110, section 7.8): a POST that offers HTTP/2 keeps its body.
+
+        The parser stops at an offer: a new one reads the head without it.
         """
         if self._should_upgrade():
             self.ws_protocol_class = partial(StreamProtocol, came_from=self.scope["client"])  # type: ignore[assignment]
@@ -197,7 +200,7 @@ class BoundedConnection(HttpToolsProtocol):
             self.data_received(head + rest)
 
     def _release(self) -> None:
-        """Another protocol has taken over: drops all references to this one."""
+        """Drop all references to this connection: another protocol has taken over."""
         if self._timer is not None:
             self._timer.cancel()
         self.parser = None  # type: ignore[assignment]
@@ -210,7 +213,10 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def _refuse(self, error: ApiError) -> None:
-        """Requests completed before the error are still answered; then the connection closes."""
+        """Refuse the rest.
+
+        Requests completed before the error are still answered; then the connection closes.
+        """
         if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             self.cycle.keep_alive = False
             return

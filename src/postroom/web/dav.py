@@ -55,7 +55,7 @@ class DavAnswers:
         self._resources, self._ask, self._failures = resources, ask, FailedLogins()
 
     async def answer(self, request: Request, admit: Callable[[Caller, Inbox], Call]) -> Response:
-        """`admit` counts the request against the limit of the account."""
+        """Answer a request. `admit` counts it against the limit of the account."""
         if (found := without_sign_in(request)) is not None:
             return found
         login = await self._log_in(request)
@@ -95,7 +95,7 @@ def read_basic(request: Request) -> tuple[str, str]:
 
 
 def without_sign_in(request: Request) -> Response | None:
-    """The way from a domain to its calendars (RFC 6764), and what is possible here."""
+    """Answer the way from a domain to its calendars (RFC 6764), and what is possible here."""
     if request.scope["path"].startswith(WELL_KNOWN):
         return RedirectResponse(f"{PREFIX}/", 301)
     if request.method == "OPTIONS":

@@ -34,7 +34,7 @@ async def in_path(resources: Resources, found: Found | ApiError) -> Found | ApiE
 
 
 async def in_narrowing(resources: Resources, narrowing: Narrowing) -> Narrowing:
-    """With an id in an address of MCP."""
+    """Return the scope with an id in an address of MCP."""
     if "@" not in (narrowing.inbox_id or ""):
         return narrowing
     (inbox_id,) = await to_ids(resources, [narrowing.inbox_id or ""])
@@ -42,7 +42,7 @@ async def in_narrowing(resources: Resources, narrowing: Narrowing) -> Narrowing:
 
 
 async def in_fields(call: Call, given: T) -> T:
-    """With ids in `inbox_id` and `inbox_ids` of a query, a body or an action of a rule.
+    """Return the fields with ids in `inbox_id` and `inbox_ids` of a query, a body or an action of a rule.
 
     /v0 reads addresses separately.
     """

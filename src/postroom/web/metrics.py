@@ -138,7 +138,7 @@ class Metrics:
             self._set("postroom_queue_age_seconds", (now - due_at) / SECOND, kind)
 
     def record_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
-        """A gauge that cannot be read keeps its value."""
+        """Record the gauges. One that cannot be read keeps its value."""
         for name, read in gauges.items():
             with contextlib.suppress(OSError, ValueError):
                 self._gauges[name].set(read())

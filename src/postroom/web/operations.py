@@ -30,7 +30,7 @@ BODY = "postroom.body"  # where a request keeps its parsed body
 
 
 async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
-    """An operation that finds what it would create answers with that, and 200."""
+    """Run an operation. One that finds what it would create answers with that, and 200."""
     try:
         return await _run(route, call, arguments)
     except AlreadyThere as there:
@@ -52,7 +52,10 @@ async def _run(route: Route, call: Call, arguments: Arguments) -> Any:
 
 
 def require_permitted(caller: Caller, route: Route) -> None:
-    """Some operations are only for keys of the whole account, some also for keys of a pod."""
+    """Require permission.
+
+    Some operations are only for keys of the whole account, some also for keys of a pod.
+    """
     if route.scope == ACCOUNT and not caller.scope.is_account:
         raise Forbidden("This needs a key of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
@@ -64,7 +67,10 @@ def require_permitted(caller: Caller, route: Route) -> None:
 
 
 def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Awaitable[Any]:
-    """Skipped rows are read too: deep in a list that takes long, and runs as a long read."""
+    """Run in a transaction.
+
+    Skipped rows are read too: deep in a list that takes long, and runs as a long read.
+    """
     db = call.resources.db
     work = partial(run_verb, route=route, call=call, arguments=arguments)
     if route.method != "GET":
@@ -107,13 +113,13 @@ def _try_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> None:
 
 
 def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
-    """For reads, the inbox that was read together with the key."""
+    """Return the inbox; for reads, the one that was read together with the key."""
     inbox_id = arguments["inbox_id"]
     return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.scope, inbox_id)
 
 
 def _find_scope_filter(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Scope:
-    """The inbox or pod named by the path, or by the query."""
+    """Return the inbox or pod named by the path, or by the query."""
     if "inbox_id" in arguments:
         return inboxes.get(tx, call.scope, arguments["inbox_id"]).scope
     if "pod_id" in arguments:
@@ -123,7 +129,7 @@ def _find_scope_filter(tx: Tx, route: Route, call: Call, arguments: Arguments) -
 
 
 def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Scope:
-    """The inbox or pod named by the path, else the caller's whole scope."""
+    """Return the inbox or pod named by the path, else the caller's whole scope."""
     is_named = "inbox_id" in arguments or "pod_id" in arguments
     return _find_scope_filter(tx, route, call, arguments) if is_named else call.scope
 
@@ -143,7 +149,7 @@ _FOUND: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
 
 
 async def read_once(route: Route, request: Request) -> Any:
-    """A request that runs twice has the same body, or the same error."""
+    """Read the body once: a request that runs twice has the same body, or the same error."""
     if BODY not in request.scope:
         try:
             request.scope[BODY] = await route.read(request, route.body)

@@ -57,12 +57,12 @@ class Site(Struct, frozen=True, dict=True):
 
 
 async def health(site: Site) -> server_shapes.Health:
-    """Is the process alive"""
+    """Check whether the process is alive"""
     return server_shapes.Health()
 
 
 async def ready(site: Site) -> server_shapes.Readiness:
-    """Whether the server works: storage is writable, email is accepted, and every loop runs"""
+    """Check whether the server works: storage is writable, email is accepted, and every loop runs"""
     if site.resources.draining.is_set():
         raise Unavailable("The server is about to stop. Try again.", retry_after=5)
     await site.readiness.require()
@@ -78,7 +78,10 @@ async def ready(site: Site) -> server_shapes.Readiness:
 
 
 def list_warnings(tx: Tx) -> list[str]:
-    """Anyone may ask: the reasons are for the operator alone, in the log, the events and the doctor."""
+    """List warnings without reasons.
+
+    Anyone may ask: reasons are only in the log, the events and the doctor.
+    """
     return [
         f"The certificate for {failing.name} could not be renewed. Run `postroom doctor`."
         if failing.issued_at
@@ -88,7 +91,7 @@ def list_warnings(tx: Tx) -> list[str]:
 
 
 def list_faults(resources: Resources) -> list[str]:
-    """Not their names: which services watch over the email is nobody else's business."""
+    """List faults without names: which services watch over the email is nobody else's business."""
     found = dict.fromkeys(each.words for each in resources.services.found.values())
     return [f"{words} Run `postroom doctor`." for words in found][:WARNINGS]
 
@@ -168,6 +171,6 @@ async def docs_of_group(site: Site, group: str) -> Response:
 
 
 async def _show_reference(site: Site, page: str) -> Response:
-    """In a thread: reading the reference and its template takes a while at the first request."""
+    """Show the reference, in a thread: reading it and its template takes a while at the first request."""
     pages = await site.open_pages()
     return await pools.ONCE.run(pages.show_reference, page)

@@ -51,7 +51,7 @@ class Readiness:
         )
 
     async def _try(self, what: str, store: Callable[[], Awaitable[None]]) -> str | None:
-        """Anybody may ask, and a reason may name hosts and folders: it is only logged."""
+        """Return what fails. Anybody may ask, and a reason may name hosts and folders: it is only logged."""
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await store()

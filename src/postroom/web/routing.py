@@ -89,7 +89,7 @@ class Route(Struct, frozen=True, dict=True):
         )
 
     def _scope_filter(self) -> type[Struct] | None:
-        """If a path names no inbox or pod, a query may narrow the operation."""
+        """Return the filters of a query, which may narrow an operation if its path names no inbox or pod."""
         names_one = "{inbox_id}" in self.path or "{pod_id}" in self.path
         return ScopeFilter if "within" in self.wanted and not names_one else None
 
@@ -121,7 +121,7 @@ class Router:
             self._shapes[length] = dict(sorted(by_places.items(), key=lambda shape: -len(shape[0])))
 
     def find(self, method: str, path: str) -> Found | ApiError:
-        """If there is none, returns the error, which is raised after the earlier checks."""
+        """Return the route or, if there is none, the error, which is raised after the earlier checks."""
         segments = path.split("/")[1:] if "\0" not in path else []  # PostgreSQL refuses to look for a NUL
         return self.find_segments(method, path, segments)
 

@@ -21,7 +21,7 @@ def required(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> 
 
 
 def taken_by(query: type[Struct] | None) -> frozenset[str]:
-    """The filters that a query of this type takes."""
+    """Return the filters that a query of this type takes."""
     return frozenset(NAMES).intersection(() if query is None else query.__struct_encode_fields__)
 
 

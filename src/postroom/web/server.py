@@ -67,7 +67,7 @@ class HttpServer:
         )
 
     def _proxied_connection(self, proxied_address: str | None) -> asyncio.Protocol:
-        """With the arguments that uvicorn gives its own connections."""
+        """Return a connection with the arguments that uvicorn gives its own connections."""
         server = self._server
         return self._new_connection(
             proxied_address=proxied_address,
@@ -77,7 +77,7 @@ class HttpServer:
         )
 
     async def start(self) -> None:
-        """uvicorn's serve() would take over the process's signals, so its three steps are run here."""
+        """Start uvicorn by its three steps: its serve() would take over the process's signals."""
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         if self._tls is not None and self._proxies:
@@ -100,7 +100,7 @@ class HttpServer:
                 await asyncio.sleep(RESTART_SECONDS)
 
     async def stop(self) -> None:
-        """Requests that have arrived are answered; slow clients are disconnected.
+        """Stop. Requests that have arrived are answered; slow clients are disconnected.
 
         uvicorn's own shutdown() waits a tenth of a second at each step, even if there is nothing to end.
         """

@@ -85,7 +85,7 @@ def error_response(error: ApiError, challenge: str) -> Response:
 
 
 def headers_of(error: ApiError, challenge: str) -> dict[str, str]:
-    """Headers of an error, in either interface."""
+    """Return the headers of an error, in either interface."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 408:
         headers["Connection"] = "close"  # the rest of the body may still come

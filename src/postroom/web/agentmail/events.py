@@ -59,12 +59,12 @@ def require_known(asked: list[str], field: str) -> None:
 
 
 def ours(asked: list[str]) -> list[str]:
-    """Our kinds of event that correspond to these."""
+    """Return our kinds of event that correspond to these."""
     return [kind for kind, told in KINDS_OF_V0.items() if set(told) & set(asked)]
 
 
 def render(tx: Tx, event: Event) -> list[TranslatedEvent]:
-    """One for each of its kinds in /v0; none if its message is deleted."""
+    """Return one event for each of its kinds in /v0; none if its message is deleted."""
     message = messages.find(tx, event.message_id)
     if message is None:
         return []
@@ -112,7 +112,7 @@ def about(
 
 
 def thread_of(tx: Tx, message: messages.Message) -> shapes.Thread | None:
-    """None for an email that was not let in: it is in no thread."""
+    """Return the thread. None for an email that was not let in, which is in no thread."""
     inbox = inboxes.find(tx, message.inbox_id)
     try:
         thread = None if inbox is None else threads.get(tx, inbox.scope, message.thread_id)

@@ -41,7 +41,7 @@ def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
 def create_inbox(
     tx: Tx, caller: Caller, place: Scope, body: shapes.NewInbox, config: Config, now: int
 ) -> shapes.Inbox:
-    """The same client_id again returns the first one."""
+    """Create an inbox. The same client_id again returns the first one."""
     pod_id = pods.choose(tx, caller.scope, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
@@ -63,7 +63,7 @@ def create_inbox(
 def set_status(
     tx: Tx, caller: Caller, inbox: Inbox, status: str | None, config: Config, now: int
 ) -> shapes.Inbox:
-    """A paused inbox holds what it sends, and still receives."""
+    """Set the status. A paused inbox holds what it sends, and still receives."""
     is_paused = pauses.find(tx, pauses.scope_of(inbox.scope)) is not None
     if status == PAUSED and not is_paused:
         pausing.put_pause(tx, caller, inbox.scope, config, now)

@@ -71,7 +71,7 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
 
 
 def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
-    """Conditions on rows; the rest is checked on the messages."""
+    """Return conditions on rows; the rest is checked on the messages."""
     directions = {DIRECTIONS[label] for label in asked if label in DIRECTIONS}
     return Wanted(
         labels=tuple(given_of(asked)),
@@ -84,19 +84,19 @@ def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
 
 
 def given_of(asked: Sequence[str]) -> list[str]:
-    """Labels given by users, which are stored as such."""
+    """Return the labels given by users, which are stored as such."""
     return [label for label in dict.fromkeys(asked) if label not in showing.SYSTEM | showing.FLAGS]
 
 
 def wanted_trash(query: shapes.MailQuery, asked: Sequence[str]) -> bool | None:
-    """None: mail in Trash and outside it."""
+    """Return whether to list mail in Trash (True), outside it (False), or both (None)."""
     return True if showing.TRASH in asked else None if query.include_trash else False
 
 
 def filter_of(
     asked: Sequence[str], hidden: frozenset[str], *parts: tuple[Sequence[str], Callable[[Any], Sequence[str]]]
 ) -> Callable[[Any], bool] | None:
-    """By labels and by parts of the shown texts. None if the rows decide everything."""
+    """Return a filter by labels and by parts of the shown texts. None if the rows decide everything."""
     system = showing.SYSTEM.intersection(asked)
     if not (system or hidden or any(words for words, _ in parts)):
         return None
@@ -131,9 +131,9 @@ def look_through(
     place: Callable[[Row], Cursor],
     at_once: int = showing.AT_ONCE,
 ) -> tuple[list[Shown], Cursor | None]:
-    """As many as fit, and where the next page begins: an empty page need not be the last.
+    """Return as many items as fit, and where the next page begins: an empty page need not be the last.
 
-    Stops when it has read as much as a page may hold.
+    Stop after reading as much as a page may hold.
     """
     kept: list[tuple[Row, Shown]] = []
     read, looked_at = showing.ReadBytes(), 0
@@ -218,7 +218,7 @@ def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
 
 
 def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
-    """A link to the raw mail that needs no key."""
+    """Return a link to the raw email that needs no key."""
     message = messages.get(tx, caller.scope, message_id)
     infected.require_whole(tx, message.id)
     (shown,) = showing.show_messages(tx, [message])
@@ -249,7 +249,7 @@ def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> 
 
 
 def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list[str]:
-    """The ids of those that exist."""
+    """Return the ids of those that exist."""
     found = []
     for name in dict.fromkeys(given):
         with contextlib.suppress(NotFound):
@@ -279,7 +279,10 @@ def change_all(
 
 
 def list_label_changes(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
-    """Labels added and removed, newest first. A page is shorter where a key may not see all its messages."""
+    """List the labels added and removed, newest first.
+
+    A page is shorter if the key may not see all its messages.
+    """
     found = label_changes.list_span(tx, inbox.id, paging.span_of(query))
     some, behind = paging.cut(found, query.limit, paging.place_of)
     if hidden := showing.hidden_from(caller):
@@ -306,7 +309,10 @@ def show_label_change(tx: Tx, inbox: Inbox, change: label_changes.LabelChange) -
 
 
 def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
-    """Labels are lower case. Of the system labels only `unread` and `trash` may be set."""
+    """Read a change of labels.
+
+    They are lower case; of the system labels only `unread` and `trash` may be set.
+    """
     added = folded(body.add_labels, "add_labels")
     removed = folded(body.remove_labels, "remove_labels")
     if not added and not removed:
@@ -332,7 +338,7 @@ def folded(given: shapes.OneOrMore | None, field: str) -> list[str]:
 
 
 def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
-    """Labels for drafts and sends; refuses those of received mail."""
+    """Return the labels for drafts and sends; refuse labels of received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):
         raise BadRequest(f"{label} is for messages, not for drafts and sends.", field=field)

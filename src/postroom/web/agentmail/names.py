@@ -39,7 +39,7 @@ NO_COUNTERPART = frozenset(
 
 
 def find(router: Router, method: str, path: str) -> Found | ApiError:
-    """A Message-ID may contain slashes: it goes from its `<` to the last `>`."""
+    """Find a route. A Message-ID may contain slashes: it goes from its `<` to the last `>`."""
     if "\0" in path:
         return router.find_segments(method, path, [])
     segments = split(path)
@@ -67,7 +67,7 @@ async def resolve(call: Call, values: dict[str, str]) -> tuple[Call, dict[str, s
 
 
 def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | None, dict[str, str]]:
-    """Each is looked up within the one before it."""
+    """Look up the names of a path, each within the one before it."""
     named, within, inbox = dict(values), caller.scope, None
     if "pod_id" in values:
         named["pod_id"] = pods.get(tx, within, values["pod_id"]).id
@@ -88,7 +88,10 @@ def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | Non
 
 
 def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
-    """For a key without permission for some labels, what has them does not exist."""
+    """Require the labels to be visible.
+
+    For a key without permission for some labels, nothing with them exists.
+    """
     if hidden := showing.hidden_from(caller):
         if isinstance(found, Thread):
             (thread,) = showing.show_threads(tx, [found])
@@ -101,7 +104,7 @@ def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
 
 
 def find_domain(tx: Tx, within: Scope, name: str) -> str:
-    """By id or domain name."""
+    """Return the id of a domain, named by its id or domain name."""
     found = None if "\0" in name else domains.find_by_name(tx, within, name)
     domain_id = name if found is None else found.id
     if domain_id != domains.SERVICE_ID:
@@ -117,7 +120,7 @@ def get_inbox(tx: Tx, scope: Scope, name: str) -> Inbox:
 
 
 def find_inbox(tx: Tx, scope: Scope, name: str) -> Inbox | None:
-    """By address or id."""
+    """Return an inbox, named by its address or id."""
     if ids.is_id(ids.INBOX, name):
         inbox = inboxes.find(tx, name)
     elif "@" not in name or len(name) > ADDRESS_CHARACTERS or "\0" in name:
@@ -128,7 +131,7 @@ def find_inbox(tx: Tx, scope: Scope, name: str) -> Inbox | None:
 
 
 def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
-    """The id of a message of this inbox."""
+    """Return the id of a message of this inbox."""
     if ids.is_id(ids.MESSAGE, name):
         return messages.get_outline(tx, inbox.scope, name).id
     found = None if "\0" in name else keyset_listing.find_by_rfc_id(tx, inbox.id, name)
@@ -138,7 +141,7 @@ def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
 
 
 def inbox_ids_of(tx: Tx, scope: Scope, given: list[str], field: str) -> list[str]:
-    """For a body that names inboxes."""
+    """Return the ids of inboxes that a body names."""
     found = [find_inbox(tx, scope, name) for name in given]
     if None in found:
         raise BadRequest(f"{field} names an inbox that does not exist.", field=field)

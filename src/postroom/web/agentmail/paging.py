@@ -19,7 +19,7 @@ LISTS = frozenset(
 
 
 def collect(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """A list is a JSON array, or a name given several times."""
+    """Collect the values of a query. A list is a JSON array, or a name given several times."""
     named: dict[str, Any] = {}
     for name, value in pairs:
         if name not in LISTS:
@@ -75,7 +75,7 @@ def page(name: str, items: Sequence[Any], limit: int, next_from: Cursor | None) 
 
 
 def cut(found: Sequence[T], limit: int, place: Callable[[T], Cursor]) -> tuple[Sequence[T], Cursor | None]:
-    """From a list read one row longer: the page, and the row after which the next one begins."""
+    """Return the page, and the row after which the next one begins. `found` was read one row longer."""
     if len(found) <= limit:
         return found, None
     return found[:limit], place(found[limit - 1])

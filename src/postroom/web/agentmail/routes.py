@@ -136,13 +136,13 @@ VERBS = {
 
 
 def word_of(route: Route) -> str:
-    """The /v0 permission that a key needs."""
+    """Return the /v0 permission that a key needs."""
     noun = [NOUNS[segment] for segment in route.segments if segment in NOUNS][-1]
     return noun and f"{noun}_{VERBS.get(route.segments[-1], CHANGES[route.method])}"
 
 
 def at(place: str, rows: Iterable[Route]) -> list[Route]:
-    """The same rows below another path; those of a pod are not for keys of one inbox."""
+    """Return the same rows below another path. Those of a pod are not for keys of one inbox."""
     narrower = {SCOPED: POD} if place == OF_POD else {}
     below = [
         replace(row, path=f"{place}{row.path}", scope=narrower.get(row.scope, row.scope)) for row in rows

@@ -70,7 +70,7 @@ HIDDEN = frozenset((SPAM, TRASH, BLOCKED, UNAUTHENTICATED))
 
 
 def hidden_from(caller: Caller) -> frozenset[str]:
-    """Labels that a key with /v0 permissions may not see."""
+    """Return the labels that a key with /v0 permissions may not see."""
     if caller.words is None:
         return frozenset()
     return frozenset(label for label in HIDDEN if f"label_{label}_read" not in caller.words)
@@ -85,7 +85,7 @@ class ReadBytes(Struct):
 def show_by_ids(
     tx: Tx, message_ids: Sequence[str], read: ReadBytes | None = None, *, with_origins: bool = False
 ) -> list[shapes.Message]:
-    """Those that exist, in the given order, as a list shows them."""
+    """Return those that exist, in the given order, as a list shows them."""
     shown: list[shapes.Message] = []
     for start in range(0, len(message_ids), AT_ONCE):
         found = messages.list_outlines(tx, message_ids[start : start + AT_ONCE])
@@ -96,7 +96,7 @@ def show_by_ids(
 
 
 def show_whole(tx: Tx, message_ids: Sequence[str]) -> list[shapes.Message]:
-    """With their texts, as many as fit into a page."""
+    """Return messages with their texts, as many as fit into a page."""
     fitting = documents.count_fitting(tx, message_ids)
     return show_messages(tx, messages.list_by_ids(tx, message_ids[:fitting]), is_whole=True)
 
@@ -104,7 +104,10 @@ def show_whole(tx: Tx, message_ids: Sequence[str]) -> list[shapes.Message]:
 def show_messages(
     tx: Tx, found: Sequence[Message], *, is_whole: bool = False, with_origins: bool = False
 ) -> list[shapes.Message]:
-    """`with_origins` adds which messages each one answers; whole messages have it always."""
+    """Return messages as shown.
+
+    `with_origins` adds which messages each one answers; whole messages have it always.
+    """
     message_ids = [message.id for message in found]
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
@@ -169,7 +172,10 @@ def with_texts(shown: shapes.Message, document: Document) -> shapes.Message:
 
 
 def name_of(message: Message, document: Document, is_double: bool) -> str:
-    """Its Message-ID; its own id if it has none, or an earlier email of the inbox has the same."""
+    """Return the Message-ID.
+
+    If it is missing, or an earlier email of the inbox has it, return the message's own id.
+    """
     return message.id if is_double or not document.rfc_message_id else document.rfc_message_id
 
 
@@ -182,7 +188,7 @@ def name_by_id(tx: Tx, message_id: str) -> str | None:
 
 
 def labels_of(message: Message, document: Document, hold: Hold | None, is_unread: bool) -> set[str]:
-    """System labels, derived from the state of a message."""
+    """Return the system labels, derived from the state of a message."""
     if document.direction == OUTBOUND:
         return labels_of_sent(message.status, None if hold is None else hold.state)
     found = {RECEIVED_LABEL}
@@ -194,7 +200,7 @@ def labels_of(message: Message, document: Document, hold: Hold | None, is_unread
 
 
 def named_by_people(given: Iterable[str]) -> set[str]:
-    """Without labels named like system labels: in /v1 they have no such meaning."""
+    """Return the labels without those named like system labels: in /v1 these have no such meaning."""
     return {label for label in given if labels.fold(label) not in SYSTEM | FLAGS}
 
 
@@ -222,14 +228,17 @@ def file_id(owner_id: str, position: int) -> str:
 
 
 def show_file(owner_id: str, position: int, file: Attachment | KeptFile) -> shapes.ShownFile:
-    """A file of a message or a draft."""
+    """Return a file of a message or a draft."""
     return shapes.ShownFile(file_id(owner_id, position), file.size_bytes, file.filename, file.content_type)
 
 
 def show_link(
     tx: Tx, owner_id: str, position: int, file: Attachment | KeptFile, links: Links
 ) -> shapes.ShownFile:
-    """With a link that needs no key, valid for 15 minutes and only while its message or draft exists."""
+    """Return a file with a link that needs no key.
+
+    The link is valid for 15 minutes and only while its message or draft exists.
+    """
     signed = replace(links, secret=attachments.link_secret(tx))
     return replace(
         show_file(owner_id, position, file),

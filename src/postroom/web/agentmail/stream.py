@@ -81,7 +81,7 @@ class Subscriber:
         self._stream.close(code, reason)
 
     def _chosen(self, retold: list[TranslatedEvent]) -> bytes:
-        """All that it may see and wants, in one piece, so that all or nothing of it is written."""
+        """Return all that it may see and wants in one piece, so that all or nothing of it is written."""
         return b"".join(
             text_frame(each.body)
             for each in retold
@@ -90,7 +90,7 @@ class Subscriber:
 
 
 async def listen(resources: Resources, hub: Hub, stream: Stream, receive: Receive) -> None:
-    """Only the last subscription counts."""
+    """Listen to the client. Only its last subscription counts."""
     subscriber: Subscriber | None = None
     try:
         while (message := await receive())["type"] != "websocket.disconnect":

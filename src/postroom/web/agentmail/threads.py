@@ -72,7 +72,7 @@ def show_by_ids(tx: Tx, call: Call, thread_ids: Sequence[str]) -> list[shapes.Th
 
 
 def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfThreadQuery) -> shapes.Page:
-    """Its newest messages, oldest first; the next page has older ones."""
+    """Return the newest messages of a thread, oldest first; the next page has older ones."""
     thread = threads.get(tx, caller.scope, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
     listed = keyset_listing.list_of_thread(tx, thread, span)

@@ -102,7 +102,7 @@ async def change_calendar_event(
 async def change(
     call: Call, event_id: str, body: CalendarEventChange, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
-    """The same for a page, which has its own key."""
+    """Change an event as its operation does. A page has its own key."""
     return await again_if_changed(lambda: change_once(call, event_id, body, query, key))
 
 
@@ -145,7 +145,7 @@ def to_changes(
     request: ChangeRequest,
     exclusive: bool = False,
 ) -> list[EventChange]:
-    """What becomes of the event, the email to those whom it removes, and the series that is split off."""
+    """Return what becomes of the event, the email to those it removes, and the series split off."""
     inbox = target.inbox
     change = EventChange(event.calendar_id, changed.series, kind, event.id, event.version, exclusive)
     change = scheduling.with_mail(change, changed.mail, inbox, request)
@@ -167,7 +167,7 @@ async def cancel_calendar_event(call: Call, calendar_event_id: str, query: Chang
 async def cancel_of_series(
     call: Call, event_id: str, query: ChangeQuery, key: str | None
 ) -> ShownCalendarEvent:
-    """The same for a page, which has its own key."""
+    """Cancel an event as its operation does. A page has its own key."""
     return await again_if_changed(lambda: cancel_once(call, event_id, query, key))
 
 
@@ -194,7 +194,7 @@ async def respond_to_calendar_event(call: Call, calendar_event_id: str, body: Re
 
 
 async def respond(call: Call, event_id: str, body: Response, key: str) -> ShownCalendarEvent:
-    """The same for a page, which has its own key."""
+    """Answer an invitation as its operation does. A page has its own key."""
     event = await call.resources.db.read(calendar_events.get, call.scope, event_id)
     if event.is_own or event.message_id is None:
         raise NotAnInvitation(

@@ -53,7 +53,7 @@ def decides(
 
 
 def with_form(act: Action, form: type[Struct] | None) -> Action:
-    """The route reads the form that the annotation of `body` names."""
+    """Return the action with its form. The route reads the form that the annotation of `body` names."""
     act.__annotations__ |= {} if form is None else {"body": form}
     return act
 

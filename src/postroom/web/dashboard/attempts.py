@@ -50,7 +50,7 @@ class Attempts:
         self._failures[_name(address, token)] = failures
 
     def forget(self, address: str, token: str) -> None:
-        """A success shows that the failures before were by the same person."""
+        """Forget the failures of an address: a success shows that they were by the same person."""
         self._failures.pop(_name(address, token), None)
 
 

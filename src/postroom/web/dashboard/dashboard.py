@@ -69,7 +69,7 @@ class Dashboard:
         self._limit = RequestLimit()
 
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
-        """The name of the route, and its page. Errors are pages too."""
+        """Return the name of the route, and its page. Errors are pages too."""
         try:
             route, response = await self._answer(request)
             return route, pack(request, response)
@@ -116,7 +116,7 @@ class Dashboard:
         return found
 
     async def _open_page(self, request: Request, session: Session, caller: Caller) -> tuple[str, Response]:
-        """A person's clicks are limited separately from the account's agents."""
+        """Open a page. A person's clicks are limited separately from the account's agents."""
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         self._limit.count(session.id, most, self._resources.now()).require()
         found = ROUTER.find(request.method, request.scope["path"])
@@ -133,7 +133,7 @@ class Dashboard:
         return PageContext(call, session, self._renderer)
 
     async def _explain(self, request: Request, error: ApiError) -> Response:
-        """An error of a form is shown on the page of the form."""
+        """Show an error. One in a form is shown on the page of the form."""
         page = own_page(request.headers.get("referer", ""))
         if request.method != "POST" or error.status >= 500 or page == HOME:
             return await self._error(request, error)
@@ -147,9 +147,9 @@ class Dashboard:
         return with_retry(response, error)
 
     async def _error(self, request: Request, error: ApiError) -> Response:
-        """In the layout for a signed-in person; else, or without a database, a page without it.
+        """Show the error page, in the layout if a person is signed in.
 
-        A part of a page keeps what it shows.
+        Without a session or a database, it has no layout. A part of a page keeps what it shows.
         """
         if "hx-request" in request.headers:
             return Response(status_code=error.status, headers={**HEADERS, "HX-Reswap": "none"})
@@ -169,7 +169,7 @@ class Dashboard:
 
 
 def require_access(caller: Caller, route: Route) -> None:
-    """The check of the interface, with its refusal in words for people."""
+    """Require access as the API does, with the refusal in words for people."""
     try:
         require_permitted(caller, route)
     except Forbidden:
@@ -192,7 +192,7 @@ def with_retry(response: Response, error: ApiError) -> Response:
 
 
 def opening(request: Request, page: str, error: ApiError) -> Request:
-    """A request of the same person for that page, which shows the error."""
+    """Return a request of the same person for that page, which shows the error."""
     path, _, query = page.partition("?")
     scope = {
         **request.scope,
@@ -206,7 +206,7 @@ def opening(request: Request, page: str, error: ApiError) -> Request:
 
 
 def at_field(error: ApiError) -> ApiError:
-    """Some errors are always about the same field."""
+    """Return the error at its field. Some errors are always about the same field."""
     if error.code in FIELDS:
         error.extras.setdefault("field", FIELDS[error.code])
     return error
@@ -226,9 +226,9 @@ async def handle(route: Route, context: PageContext, values: dict[str, str]) -> 
 
 
 def pack(request: Request, response: Response) -> Response:
-    """Not for a page opened by another site: the compressed size might reveal its content.
+    """Compress a page, unless another site opened it: the compressed size might reveal its content.
 
-    What is sent while it is read or made goes as it is.
+    Content sent while it is read or made stays uncompressed.
     """
     if isinstance(response, StreamingResponse):
         return response

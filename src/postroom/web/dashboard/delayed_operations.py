@@ -70,7 +70,10 @@ async def carry_out_delayed(resources: Resources, courier: WebhookCourier) -> No
 
 
 async def carry_out(resources: Resources, courier: WebhookCourier, action_id: str) -> None:
-    """With the current rights of the person: a session that has ended does nothing more."""
+    """Carry out an action with the person's current permissions.
+
+    A session that has ended does nothing more.
+    """
     action = await resources.db.write(delayed_actions.claim, action_id, resources.now())
     if action is None:
         return

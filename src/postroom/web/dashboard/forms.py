@@ -59,7 +59,7 @@ def _decode(raw: bytes, kind: type[Struct]) -> Any:
 
 
 async def read_upload(request: Request, kind: type[Struct]) -> Any:
-    """A form that may carry files; `kind` has a field `attachments` for them."""
+    """Read a form that may carry files; `kind` has a field `attachments` for them."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         return await read_form(request, kind, EMAIL_FORM_BYTES)
     try:
@@ -73,7 +73,7 @@ async def read_upload(request: Request, kind: type[Struct]) -> Any:
 
 
 async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[SentFile]]:
-    """A browser sends a part without a name if no file was chosen."""
+    """Read the parts of a form. A browser sends a part without a name if no file was chosen."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     async with counted.form(max_files=limits.ATTACHMENTS, max_part_size=EMAIL_FORM_BYTES) as form:
@@ -96,7 +96,7 @@ def _convert(pairs: list[tuple[str, str]], kind: type[Struct]) -> Any:
 
 
 def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, Any]:
-    """Empty fields count as missing, unless required."""
+    """Return the values. Empty fields count as missing, unless required."""
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
@@ -109,7 +109,7 @@ def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, An
 
 
 def require_own_page(request: Request, base_url: str) -> None:
-    """A change must come from one of our pages, as the browser's headers show."""
+    """Require a change to come from one of our pages, as the browser's headers show."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         is_own = site == "same-origin"
@@ -125,10 +125,10 @@ def is_own_origin(origin: str | None, host: str | None, base_url: str) -> bool:
 
 
 def own_path(wanted: str) -> str:
-    """One of our own pages, else the first: nobody is sent elsewhere."""
+    """Return one of our own pages, else the first: nobody is sent elsewhere."""
     return wanted if _OWN_PATH.fullmatch(wanted) and "//" not in wanted else HOME
 
 
 def own_page(url: str) -> str:
-    """The same for a whole URL, as in a Referer header."""
+    """Return the same for a whole URL, as in a Referer header."""
     return own_path("/" + url.partition("://")[2].partition("/")[2])

@@ -82,7 +82,7 @@ class OpenPage:
         self.news.set()
 
     def announce_many(self) -> None:
-        """Too much happened for single notices."""
+        """Announce a reload: too much happened for single notices."""
         self._places.add(MANY)
         self.news.set()
 
@@ -101,7 +101,7 @@ class OpenPage:
                 await self.is_over.wait()
 
     def take_news(self) -> str:
-        """Everything since the last time, in one message."""
+        """Return everything since the last time, in one message."""
         news = {"last": self._last, "counts": self._counts, "places": sorted(self._places)}
         self._counts, self._places = {}, set()
         self.news.clear()
@@ -184,7 +184,7 @@ class Live:
 
 
 async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
-    """First replays events after the one that the page knows, if they are not too many."""
+    """Join the hub, after replaying events newer than the page's last one, if they are not too many."""
     await hub.wait_until_ready()
     if known is not None and hub.position - known <= MOST_MISSED:
         hub.start_replay(page, known)
@@ -200,14 +200,14 @@ def rest_seconds(pages: int) -> float:
 
 
 async def until_gone(page: OpenPage, receive: Receive) -> None:
-    """A page sends nothing that matters; waits until it is closed."""
+    """Wait until the page is closed. Nothing that it sends matters."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
     page.leave()
 
 
 def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, int | None]:
-    """The page, and the position of the event that it knows; None if that is no longer in the log."""
+    """Return the page, and the position of the event that it knows; None if that is no longer in the log."""
     found = sessions.find(tx, token, now) if token else None
     if found is None:
         raise Unauthorized("Sign in first.")

@@ -73,7 +73,7 @@ class PageContext(Struct, frozen=True):
     renderer: Renderer
 
     async def show(self, template: str, here: str, status: int = 200, /, **values: Any) -> Response:
-        """`here` is the entry of the navigation that the page belongs to."""
+        """Show a page. `here` is the entry of the navigation that it belongs to."""
         layout = await self.read(read_layout, self)
         request = self.call.request
         notice = read_notice(request)
@@ -103,19 +103,19 @@ class PageContext(Struct, frozen=True):
         return result
 
     async def perform(self, operation: Callable[..., Awaitable[T]], **arguments: Any) -> T:
-        """The same for an operation of more than one transaction."""
+        """Run an operation of more than one transaction."""
         result: T = await operations.perform(ROUTE_OF[operation], self.call, arguments)
         return result
 
     async def ask(self, operation: Callable[..., Any], **arguments: Any) -> Any:
-        """The answer of an operation as the plain values that the interface would show."""
+        """Return the answer of an operation as the plain values that the API would show."""
         return plain(await operations.perform(ROUTE_OF[operation], self.call, arguments))
 
     async def read(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.call.resources.db.read(work, *args, **kwargs)
 
     def waiting_for_me(self, tx: Tx) -> Choice:
-        """Held mail that needs a decision, without what this session decided and may still undo."""
+        """Choose held mail that needs a decision, without what this session decided and may still undo."""
         leaving = delayed_actions.targets_of(tx, self.session.id)
         return replace(holds.FOR_A_PERSON, without=tuple(sorted(leaving)))
 
@@ -137,7 +137,7 @@ class PageContext(Struct, frozen=True):
 
 
 def plain(answer: Any) -> Any:
-    """The answer of an operation as plain values, as the interface shows it."""
+    """Return the answer of an operation as plain values, as the API shows it."""
     return msgspec.json.decode(msgspec.json.encode(answer))
 
 
@@ -153,14 +153,14 @@ def go(path: str, notice: str = "", undo: str = "") -> Response:
 
 
 def read_notice(request: Request) -> str:
-    """A part of a page that refreshes itself leaves the notice to the page that opens next."""
+    """Return the notice. A part of a page that refreshes itself leaves it to the page that opens next."""
     if "hx-request" in request.headers:
         return ""
     return unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
 
 
 def read_undo(request: Request) -> str:
-    """Only one of our own paths: a cookie set by somebody else leads nowhere."""
+    """Return the path that undoes. Only one of our own: a cookie set by somebody else leads nowhere."""
     path = unquote(cookies.find(request, UNDO)[:NOTICE_CHARACTERS])
     return path if path and own_path(path) == path else ""
 
@@ -205,12 +205,15 @@ def list_own_pods(tx: Tx, context: PageContext) -> list[Pod]:
 
 
 def nonce_of(token: str) -> str:
-    """The nonce of our own htmx attributes; the same for a session, since parts of a page are reloaded."""
+    """Return the nonce of our own htmx attributes.
+
+    It is the same for a session, since parts of a page are reloaded.
+    """
     return blake2s(token.encode(), person=b"hx-nonce", digest_size=12).hexdigest()
 
 
 def address_of(request: Request) -> str:
-    """The open page, to return to; for a part of a page, the page that asked for it."""
+    """Return the open page, to return to; for a part of a page, the page that asked for it."""
     if "hx-current-url" in request.headers:
         return own_page(request.headers["hx-current-url"])
     query = request.url.query

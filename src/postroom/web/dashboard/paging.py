@@ -14,5 +14,5 @@ class OffsetQuery(Struct, frozen=True):
         return fields.PageQuery(SHOWN, self.offset)
 
     def of(self, total: int) -> dict[str, int]:
-        """Values for the links to the previous and next part."""
+        """Return values for the links to the previous and next part."""
         return {"total": total, "offset": self.offset, "limit": SHOWN}

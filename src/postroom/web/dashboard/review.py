@@ -85,7 +85,7 @@ class ReviewPage(LinkPage):
         return await self._show_mail(token)
 
     async def _show_mail(self, token: str, status: int = 200, note: str = "") -> Response:
-        """With another status, it asks for a second click despite of what speaks against it."""
+        """Show the email. With another status, the page asks for a second click because of its warnings."""
         review, found = await self._resources.db.read(read_review, token)
         shown = await look_at(self._resources, review.message.id, review.hold.bcc)
         if shown is None:

@@ -128,7 +128,7 @@ class SignInPage:
         await self._resources.db.write(verbs.begin, form.input, new, browser, config, now)
 
     async def _offer(self, request: Request) -> Response:
-        """A challenge for the browser, and a cookie: the answer must come from this browser."""
+        """Return a challenge for the browser, and a cookie: the answer must come from this browser."""
         require_method(request, "POST")
         config, now = self._resources.config, self._resources.now()
         require_own_page(request, config.base_url)
@@ -154,7 +154,7 @@ class SignInPage:
         return with_secret(response, secret, browser, challenges.LIFETIME, base_url)
 
     async def _come_from_provider(self, request: Request) -> Response:
-        """Another site redirected the browser here: only the attempt of this browser counts."""
+        """Finish a sign-in that another site redirected here: only the attempt of this browser counts."""
         require_method(request, "GET")
         config, now = self._resources.config, self._resources.now()
         new, browser = new_session(request), cookies.find(request, single_sign_on.COOKIE)
@@ -166,7 +166,7 @@ class SignInPage:
         return with_cookie(go(own_path(attempt.next)), new.token, config.base_url)
 
     async def _begin_with_passkey(self, request: Request, credential: str, new: NewSession) -> None:
-        """The challenge is used up first, whatever the result."""
+        """Sign in with a passkey. The challenge is used up first, whatever the result."""
         db, now = self._resources.db, self._resources.now()
         party = passkeys.require_party(self._resources.config)
         answer = passkeys.read_answer(credential)
@@ -176,7 +176,7 @@ class SignInPage:
         await db.write(verbs.begin_with_passkey, found, sign_count, new, now)
 
     async def _ask(self, form: SignIn, visitor: SignInOrigin) -> Response:
-        """The same answer for every address; repeated requests have to wait."""
+        """Send a sign-in link. The answer is the same for every address; repeated requests have to wait."""
         config, now = self._resources.config, self._resources.now()
         self._attempts.record_failure(visitor.address, form.address, now)
         browser = sessions.new_token()

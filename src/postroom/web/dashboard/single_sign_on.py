@@ -33,7 +33,7 @@ class SingleSignOn:
         return f"{self._resources.config.base_url}{ANSWER_PATH}"
 
     async def begin(self, wanted: str) -> tuple[Response, str]:
-        """The redirect, and a secret for this browser."""
+        """Return the redirect, and a secret for this browser."""
         if not verbs.is_offered(self._resources.config):
             raise NotFound("Single sign-on is not set up on this server.")
         config, now = self._resources.config, self._resources.now()
@@ -44,7 +44,7 @@ class SingleSignOn:
         return RedirectResponse(url, 303, headers=HEADERS), browser
 
     async def take_answer(self, request: Request, browser: str) -> tuple[Attempt, ProvenAddress]:
-        """The attempt is used up first, whatever the answer."""
+        """Take the provider's answer. The attempt is used up first, whatever it says."""
         query, now = request.query_params, self._resources.now()
         attempt = await self._resources.db.write(verbs.take_attempt, query.get("state", ""), browser, now)
         issuer = query.get("iss")

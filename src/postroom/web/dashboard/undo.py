@@ -35,7 +35,7 @@ class Trial(NamedTuple):
 
 
 async def delay(context: PageContext, operation: Any, to: str, said: str, **arguments: Any) -> Response:
-    """Refused at once if it would be refused; else done after ten seconds."""
+    """Do the operation after ten seconds. If it would be refused, refuse it at once."""
     await try_out(context.call, ROUTES[operation], arguments)
     return await keep(context, operation, [arguments], to, said)
 
@@ -57,7 +57,7 @@ def delayed(
 
 
 async def try_all(context: PageContext, operation: Any, asked: list[dict[str, Any]]) -> Trial:
-    """One refusal does not stop the others."""
+    """Try all. One refusal does not stop the others."""
     operations.require_permitted(context.call.caller, ROUTES[operation])
     trial = Trial([], [], [])
     for arguments in asked:
@@ -81,7 +81,7 @@ async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
 async def keep(
     context: PageContext, operation: Any, asked: list[dict[str, Any]], to: str, said: str
 ) -> Response:
-    """Every page of this session shows it, with an undo button."""
+    """Keep an action for later. Every page of this session shows it, with an undo button."""
     if not asked:
         return go(to, said)
     route, call = ROUTES[operation], context.call
@@ -123,7 +123,7 @@ async def dismiss(context: PageContext, action_id: str, body: BackForm) -> Respo
 
 
 async def do_all_now(context: PageContext) -> None:
-    """Before the session ends or changes its pod: nothing requested is lost."""
+    """Do all now, before the session ends or changes its pod: nothing requested is lost."""
     own = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     for action in own:
         await carry_out(context.call.resources, context.call.webhook_courier, action.id)

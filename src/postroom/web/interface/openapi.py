@@ -95,7 +95,7 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
 
 
 def _error(kind: type[ApiError]) -> Json:
-    """A row of the table of errors, from which clients and the reference are generated."""
+    """Return a row of the table of errors, from which clients and the reference are generated."""
     meaning = (kind.__doc__ or "").strip()
     return {"code": kind.code, "status": kind.status, "name": kind.__name__, "description": meaning}
 
@@ -126,12 +126,12 @@ def _first_line(route: Route) -> str:
 
 
 def _tag(route: Route) -> str:
-    """The noun that a path begins with."""
+    """Return the noun that a path begins with."""
     return route.segments[1] if route.segments[0] == "v1" else "server"
 
 
 def _links(made: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Json]]:
-    """OpenAPI links: from the answer that created an item to the operations that take its id."""
+    """Yield OpenAPI links: from the answer that created an item to the operations that take its id."""
     if made.method != "POST" or made.status != 201 or not is_struct(made.answer):
         return
     if "id" not in made.answer.__struct_fields__:

@@ -28,7 +28,7 @@ def is_struct(kind: Any) -> bool:
 
 
 def components(bodies: set[Any], answers: set[Any], with_files: set[Any]) -> Json:
-    """The schemas of all bodies and answers; `with_files` are bodies that may also come as multipart."""
+    """Return the schemas of all bodies and answers. `with_files` are bodies that may be multipart."""
     kinds = sorted(bodies | answers, key=lambda kind: str(kind.__name__))
     made = msgspec.json.schema_components(kinds, ref_template=REF)[1]
     for kind in set(_with_parts(kinds)):
@@ -43,7 +43,7 @@ def components(bodies: set[Any], answers: set[Any], with_files: set[Any]) -> Jso
 
 
 def _describe(shape: str, properties: Json) -> None:
-    """Every field says what it means: at its type, in its shape, or by its name."""
+    """Describe every field: by its type, in its shape, or by its name."""
     known = field_descriptions()
     for name, schema in properties.items():
         said = known.get(f"{shape}.{name}") or known.get(camel(name))
@@ -57,25 +57,25 @@ def is_described(schema: Json) -> bool:
 
 @lru_cache(maxsize=1)
 def field_descriptions() -> dict[str, str]:
-    """By `name`, for a field that means the same in every shape, or by `Shape.name`."""
+    """Return descriptions by `name`, for a field that means the same in every shape, or by `Shape.name`."""
     lines = FIELDS.read_text().splitlines()
     pairs = (line.partition(": ") for line in lines if line and not line.startswith("#"))
     return {name: said for name, _, said in pairs}
 
 
 def camel(name: str) -> str:
-    """The name as requests and answers spell it: events have underscores."""
+    """Return the name as requests and answers spell it: events have underscores."""
     return _AFTER_UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
 def plain(schema: Json) -> Json:
-    """Without its default; a choice (`anyOf`) that allows anything is left out."""
+    """Return the schema without its default; a choice (`anyOf`) that allows anything is left out."""
     dropped = {"default", "anyOf"} if {} in schema.get("anyOf", ()) else {"default"}
     return {name: value for name, value in schema.items() if name not in dropped}
 
 
 def _exact(name: str, schema: Json) -> Json:
-    """A field with the name of a time gets its format: every time is written as in RFC 3339."""
+    """Add the format to a field named like a time: every time is written as in RFC 3339."""
     if not MOMENT.search(name):
         return schema
     if "anyOf" in schema:
@@ -84,7 +84,7 @@ def _exact(name: str, schema: Json) -> Json:
 
 
 def _with_parts(kinds: Iterable[Any]) -> Iterator[type[Struct]]:
-    """Structs, and the structs in their fields."""
+    """Yield the structs, and the structs in their fields."""
     for kind in kinds:
         if is_struct(kind):
             yield kind
@@ -94,7 +94,7 @@ def _with_parts(kinds: Iterable[Any]) -> Iterator[type[Struct]]:
 
 
 def _stored_json(kind: type[Struct]) -> Iterator[tuple[str, Json]]:
-    """Fields that are passed on as stored bytes, `Annotated[Raw, Kind or list]`, described by their kind."""
+    """Yield fields passed on as stored bytes, `Annotated[Raw, Kind or list]`, described by their kind."""
     for field in msgspec.structs.fields(kind):
         described = _described(field.type)
         if described is not None:
@@ -133,7 +133,7 @@ def _refs(schema: Any) -> Iterator[str]:
 
 
 def _settle_defaults(schema: Json, *, is_answer: bool) -> None:
-    """In an answer, a field with a default is always present, and therefore required.
+    """Settle defaults. In an answer, a field with a default is always present, and therefore required.
 
     In a request it may be left out, but generators would take a default as a promise that it is present.
     """
@@ -150,7 +150,7 @@ def _settle_defaults(schema: Json, *, is_answer: bool) -> None:
 
 
 def _known_default(schema: Json, *, is_answer: bool) -> Json:
-    """The default of a request's field, under a name that generators ignore.
+    """Return the default of a request's field, under a name that generators ignore.
 
     An optional field without a default keeps its value if it is left out, and null clears it.
     """
@@ -158,7 +158,10 @@ def _known_default(schema: Json, *, is_answer: bool) -> Json:
 
 
 def _form_of(body: Json) -> Json:
-    """The parts of a form are texts and files; an object is a part that contains its JSON."""
+    """Return the schema as a form.
+
+    Its parts are texts and files; an object is a part that contains its JSON.
+    """
     parts = {name: _part_of(value) for name, value in body["properties"].items()}
     return {**body, "title": f"{body['title']}{FORM}", "properties": parts}
 

@@ -86,7 +86,7 @@ def require_described(path: str, config: Config) -> str:
 
 
 def describe_server(config: Config) -> dict[str, object]:
-    """RFC 8414."""
+    """Return the authorization server metadata (RFC 8414)."""
     base = config.base_url
     return {
         "issuer": base,
@@ -106,7 +106,7 @@ def describe_server(config: Config) -> dict[str, object]:
 
 
 def describe_resource(resource: str, config: Config) -> dict[str, object]:
-    """RFC 9728."""
+    """Return the protected resource metadata (RFC 9728)."""
     return {
         "resource": resource,
         "resource_name": "Postroom",
@@ -205,7 +205,7 @@ def to_json(value: object, status: int = 200) -> Response:
 
 
 def to_client(asked: Asked, config: Config, **answer: str) -> str:
-    """The program's address, with the answer in its query (RFC 6749, 4.1.2; RFC 9207)."""
+    """Return the client's address, with the answer in its query (RFC 6749, 4.1.2; RFC 9207)."""
     given = {**answer, "iss": config.base_url} | ({"state": asked.state} if asked.state else {})
     sign = "&" if "?" in asked.redirect_uri else "?"
     return f"{asked.redirect_uri}{sign}{urlencode(given)}"

@@ -103,7 +103,7 @@ class OpenIdClient:
         return decode(raw, IdTokens)
 
     async def _ask_about(self, provider: Provider, claims: PersonClaims, tokens: IdTokens) -> PersonClaims:
-        """For providers that leave the address out of the token; the answer must be about the same person."""
+        """Ask a provider that leaves the address out of the token. The answer must name the same person."""
         headers = {"Authorization": f"Bearer {tokens.access_token}", "Accept": "application/json"}
         told = decode(await self._ask("GET", provider.userinfo_endpoint, headers), PersonClaims)
         if told.sub != claims.sub:
@@ -121,7 +121,10 @@ class OpenIdClient:
 
 
 def require_plausible(provider: Provider, issuer: str) -> None:
-    """OpenID Connect Discovery section 4.3: the issuer must match, and its endpoints use TLS if it does."""
+    """Require the issuer to match, and its endpoints to use TLS if it does.
+
+    OpenID Connect Discovery, 4.3.
+    """
     if provider.issuer != issuer:
         raise Unavailable("The single sign-on provider's issuer is not POSTROOM_OIDC_ISSUER.")
     scheme = urlsplit(issuer).scheme
@@ -153,7 +156,10 @@ def authorization_url(
 def verify(
     id_token: str, keys: dict[str, Any], issuer: str, client_id: str, nonce: str, now: int
 ) -> PersonClaims:
-    """OpenID Connect Core section 3.1.3.7. Call it in a thread: the library is loaded at first use."""
+    """Verify an ID token (OpenID Connect Core, 3.1.3.7).
+
+    Call it in a thread: the library is loaded at first use.
+    """
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
@@ -183,7 +189,7 @@ def verify(
 
 
 def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
-    """Signature keys of known types."""
+    """Return the signature keys of known types."""
     found = keys.get("keys")
     listed = found if isinstance(found, list) else []
     return [
@@ -194,7 +200,7 @@ def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def proven_by(claims: PersonClaims) -> ProvenAddress:
-    """An address that the provider has not verified could be anybody's."""
+    """Return the proven address. One that the provider has not verified could be anybody's."""
     if not claims.email:
         raise Unauthorized("Your sign-in provider gave no email address. Add one there.")
     if claims.email_verified not in (True, "true"):

@@ -37,14 +37,14 @@ class CallerCache:
         self._cache: dict[bytes, tuple[CallerAndInbox, int | None]] = {}
 
     def find(self, token: str, inbox_id: str | None) -> CallerAndInbox | None:
-        """It may have changed since: the user of it must check."""
+        """Return the cached entry, which may have changed since: whoever uses it must check."""
         entry = self._cache.get(_fingerprint(token, inbox_id))
         return None if entry is None else entry[0]
 
     def find_unchanged(
         self, token: str, inbox_id: str | None, version: int | None, now: int
     ) -> CallerAndInbox | None:
-        """As it would be read now: nothing was written since, and the key has not expired."""
+        """Return the entry if it is current: nothing was written since, and the key has not expired."""
         entry = None if version is None else self._cache.get(_fingerprint(token, inbox_id))
         if entry is None or entry[1] != version:
             return None
@@ -63,7 +63,10 @@ class CallerCache:
 
 
 def _fingerprint(token: str, inbox_id: str | None) -> bytes:
-    """No token stays in memory. This hash is faster than the one used for storage."""
+    """Return the cache key, as no token stays in memory.
+
+    This hash is faster than the one used for storage.
+    """
     return blake2b(f"{inbox_id} {token}".encode(), digest_size=32).digest()
 
 
@@ -74,7 +77,7 @@ async def authenticate(resources: Resources, token: str, resource: str | None = 
 
 
 def require_at(caller: Caller, resource: str | None) -> None:
-    """A token that a program got for one address of MCP is valid only there (RFC 8707).
+    """Require the token's resource: a token for one address of MCP is valid only there (RFC 8707).
 
     The same holds for a key with permissions of the /v0 interface.
     """
@@ -83,7 +86,7 @@ def require_at(caller: Caller, resource: str | None) -> None:
 
 
 async def identify(resources: Resources, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
-    """The caller, and the inbox of the request if it belongs to the caller's account."""
+    """Return the caller, and the inbox of the request if it belongs to the caller's account."""
     found = resources.db.look_up(_find, token, inbox_id, resources.now())
     caller, inbox = found if isinstance(found, tuple) else await found
     if caller is None:
@@ -92,7 +95,7 @@ async def identify(resources: Resources, token: str, inbox_id: str | None) -> tu
 
 
 def _find(tx: Tx, token: str, inbox_id: str | None, now: int) -> tuple[Caller | None, Inbox | None]:
-    """One statement: the same work for every inbox, also for those of others."""
+    """Find both by one statement: the same work for every inbox, also for those of others."""
     if inbox_id is None:
         return keys.find_caller(tx, token, now, may_be_bound=True), None
     return inboxes.find_with_caller(tx, token, inbox_id, now)

@@ -91,7 +91,7 @@ class ToolUse:
 
 
 async def is_written(resources: Resources, name: str, write: Callable[[Tx, T], None], collected: T) -> bool:
-    """If it fails, it is tried again in the next round."""
+    """Write the counts. If that fails, they are tried again in the next round."""
     try:
         await resources.db.write(write, collected)
     except Exception as error:
@@ -109,7 +109,7 @@ def to_call(caller: Caller, params: Params, answer: bytes) -> ToolCall:
 
 
 def outcome_of(answer: bytes) -> str:
-    """Done, or the code of the error that the agent got."""
+    """Return "done", or the code of the error that the agent got."""
     try:
         result = msgspec.json.decode(answer, type=Answered).result
     except msgspec.MsgspecError:
@@ -120,7 +120,7 @@ def outcome_of(answer: bytes) -> str:
 
 
 def code_of(told: str) -> str:
-    """The library may put a text before the error itself."""
+    """Return the code of an error. The library may put a text before it."""
     try:
         return msgspec.json.decode(told[told.find("{") :], type=ErrorAnswer).error
     except msgspec.MsgspecError:

@@ -14,7 +14,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def find(request: HTTPConnection, name: str) -> str:
-    """The last of that name, unquoted; empty if there is none. Ours have no escapes."""
+    """Return the last cookie of that name, unquoted; empty if there is none. Ours have no escapes."""
     found = ""
     for value in _pattern(name).findall(header(request, b"cookie")):
         found = value.strip()

@@ -22,7 +22,10 @@ def is_trusted(config: Config, origin: str | None) -> bool:
 
 
 def headers(config: Config, request: Request) -> dict[str, str]:
-    """On every answer: no cache may give one site's answer to another, and cookies are not used."""
+    """Return the headers of every answer.
+
+    No cache may give one site's answer to another, and cookies are not used.
+    """
     if not config.cors_origins or not request.scope["path"].startswith(PREFIXES):
         return {}
     origin = request.headers.get("origin")
@@ -36,7 +39,7 @@ def headers(config: Config, request: Request) -> dict[str, str]:
 
 
 def preflight(config: Config, request: Request) -> Response | None:
-    """The answer to a preflight request, which browsers send without a key; None for all others."""
+    """Return the answer to a preflight request, which browsers send without a key; None for all others."""
     if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
         return None
     if "Access-Control-Allow-Origin" not in headers(config, request):

@@ -35,7 +35,7 @@ OBJECTS: dict[str, Any] = {
 
 
 async def read_with_files(request: Request, kind: type[T]) -> T:
-    """`kind` has a field `attachments`, a list of files."""
+    """Read a body with files. `kind` has a field `attachments`, a list of files."""
     if header(request, b"content-type").lower().startswith("multipart/form-data"):
         try:
             async with asyncio.timeout(UPLOAD_SECONDS):
@@ -47,7 +47,10 @@ async def read_with_files(request: Request, kind: type[T]) -> T:
 
 
 async def read_multipart(request: Request, kind: type[T]) -> T:
-    """Files go to disk while they arrive; a form that is too large is not read to its end."""
+    """Read a multipart body.
+
+    Files go to disk while they arrive; a form that is too large is not read to its end.
+    """
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     try:
@@ -62,7 +65,7 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
 
 
 def require_plain_form(request: Request) -> None:
-    """Only UTF-8: the form parser would accept any codec of Python, and some take quadratic time."""
+    """Require UTF-8: the form parser would accept any codec of Python, and some take quadratic time."""
     written = header(request, b"content-type")
     if len(written) > limits.CONTENT_TYPE_CHARACTERS:
         raise BadRequest("The Content-Type is too long.")
@@ -106,7 +109,10 @@ def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
 
 
 def read_values(name: str, values: list[str]) -> Any:
-    """Addresses may be repeated, some fields are JSON objects; of all others the last value counts."""
+    """Read the values of a field.
+
+    Addresses may be repeated, some are JSON objects; of all others the last value counts.
+    """
     if name in LISTS:
         return values
     if name not in OBJECTS:

@@ -24,7 +24,7 @@ class PageCache:
         return body if its_version == version and 0 <= now - made_at < LIFETIME else None
 
     def note(self, key: PageKey, version: int | None, now: int, body: bytes) -> None:
-        """The version is from before the page was read: a write meanwhile makes it stale."""
+        """Store a page. The version is from before the page was read: a write meanwhile makes it stale."""
         if version is None or len(body) > MOST_BYTES:
             return
         self._pages.pop(key, None)

@@ -16,7 +16,7 @@ POST_SECONDS = 120.0
 
 
 async def take_post(resources: Resources, intake: PostIntake, request: Request) -> Response:
-    """Without the right secret no body is read. 200 means that the content of the post is durable."""
+    """Take a post. Without the right secret no body is read. 200 means that its content is durable."""
     if request.method != "POST":
         raise MethodNotAllowed("Mail services POST to this URL.", allow=["POST"])
     token = request.scope["path"].removeprefix(PREFIX).removesuffix("/mime")

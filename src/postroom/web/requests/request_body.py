@@ -34,7 +34,7 @@ IS_WHOLE = "is_whole"  # set by the connection once a request is complete
 
 
 def header(request: HTTPConnection, name: bytes) -> str:
-    """The first header of that name, given in lower case; empty if there is none."""
+    """Return the first header of that name, given in lower case; empty if there is none."""
     scope = request.scope
     source, known = scope.get(HEADERS, NONE_YET)
     if source is not scope["headers"]:  # a request derived from another one has its own
@@ -49,18 +49,18 @@ def require_idempotency_key(request: Request) -> str:
 
 
 def has_short_query(request: HTTPConnection) -> bool:
-    """Short enough to be decoded in the event loop, even if it is all escapes."""
+    """Return whether a query is short enough to be decoded in the event loop, even if it is all escapes."""
     return len(request.scope["query_string"]) <= UNQUOTE_IN_LOOP_BYTES
 
 
 def require_short_query(request: HTTPConnection, most: int = UNQUOTE_IN_LOOP_BYTES) -> None:
-    """For addresses that take only short queries: pages, streams."""
+    """Require a short query, at addresses that take no others: pages, streams."""
     if len(request.scope["query_string"]) > most:
         raise HeadersTooLarge(f"The query of this URL is longer than {most} bytes.")
 
 
 async def require_scope_filters_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
-    """For every route: a filter in the query that its type does not take is refused, never ignored."""
+    """Require the type of the query to take each filter given, on every route: none is ignored."""
     raw: bytes = request.scope["query_string"]
     if len(raw) > UNQUOTE_IN_LOOP_BYTES:
         await pools.COMPOSING.run(check_scope_filters, raw, kind)
@@ -77,7 +77,7 @@ _recall_boundaries = functools.lru_cache(maxsize=1_000)(check_scope_filters)
 
 
 async def read_query(request: Request, kind: type[Struct]) -> Any:
-    """Short queries are cached: most are repeated."""
+    """Read the query. Short ones are cached: most are repeated."""
     raw: bytes = request.scope["query_string"]
     if len(raw) <= SHORT_QUERY_BYTES:
         return _recall_query(raw, kind)
@@ -87,7 +87,7 @@ async def read_query(request: Request, kind: type[Struct]) -> Any:
 
 
 def decode_query(raw: bytes, kind: type[Struct]) -> Any:
-    """A page size above the limit is reduced to it."""
+    """Decode a query. A page size above the limit is reduced to it."""
     collect = getattr(kind, "collect", dict)  # if a name may occur more than once
     named = collect(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
     try:
@@ -119,7 +119,7 @@ async def read_json(
 
 
 async def read_optional(request: Request, kind: type[Struct]) -> Any:
-    """The whole body may be missing."""
+    """Read the body, which may be missing as a whole."""
     declared = header(request, b"content-length")
     if declared in ("", "0") and not header(request, b"transfer-encoding"):
         return kind()
@@ -146,7 +146,7 @@ def require_bounded(raw: bytes) -> None:
 
 
 def is_small(request: Request) -> bool:
-    """Small enough to be read before the caller is verified."""
+    """Return whether a body is small enough to be read before the caller is verified."""
     declared = header(request, b"content-length")
     return declared.isdecimal() and len(declared) <= SMALL_DIGITS
 

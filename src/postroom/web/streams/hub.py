@@ -108,7 +108,10 @@ class Hub:
         return page
 
     async def _hand_out_all(self, page: list[Event]) -> None:
-        """Several per turn of the loop: what is written to a client in one turn is one system call."""
+        """Hand out several events per turn of the loop.
+
+        All that is written to a client in one turn is one system call.
+        """
         writes = 0
         for event in page:
             self._hand_out(event, await self._retell(event))
@@ -119,7 +122,10 @@ class Hub:
         await asyncio.sleep(0)
 
     async def _retell(self, event: Event) -> list[TranslatedEvent] | None:
-        """For listeners of another interface; None: those that want it read it from the log later."""
+        """Render an event for listeners of another interface.
+
+        None: those that want it read it from the log later.
+        """
         wanted_by = (each for each in self.live if each.retell is not None and each.wants(event))
         first = next(wanted_by, None)
         if first is None or first.retell is None:
@@ -131,7 +137,10 @@ class Hub:
             return None
 
     def _hand_out(self, event: Event, retold: list[TranslatedEvent] | None) -> None:
-        """No pause between position and listeners: one that joins meanwhile misses and repeats nothing."""
+        """Hand out an event.
+
+        No pause between position and listeners: one that joins meanwhile misses and repeats nothing.
+        """
         frame = text_frame(event.payload)
         self._record_span(event)
         self.position = event.position
@@ -151,12 +160,12 @@ class Hub:
             )
 
     def join(self, listener: Listener, position: int) -> None:
-        """It gets all events after that position, which is the newest."""
+        """Add a listener. It gets all events after that position, which is the newest."""
         listener.cursor = max(listener.cursor, position)
         self.live.add(listener)
 
     def start_replay(self, listener: Listener, position: int) -> None:
-        """From now on the listener reads the log at its own pace, until it has caught up."""
+        """Let a listener read the log at its own pace, until it has caught up."""
         self.live.discard(listener)
         if listener.replay is not None:
             listener.replay.cancel()
@@ -164,7 +173,7 @@ class Hub:
         listener.replay = asyncio.create_task(self._replay(listener))
 
     async def _replay(self, listener: Listener) -> None:
-        """No pause between the last page and going live: no event is lost in between."""
+        """Replay the log. No pause between the last page and going live: no event is lost in between."""
         try:
             has_caught_up = await send_missed(self._resources.db, listener, lambda: self.position)
         except Exception:

@@ -33,7 +33,7 @@ _FINAL_TEXT = 0x81
 
 
 def text_frame(payload: bytes) -> bytes:
-    """A complete unmasked text message (RFC 6455 section 5.2)."""
+    """Return a complete unmasked text message (RFC 6455, section 5.2)."""
     size = len(payload)
     if size < 126:
         return bytes((_FINAL_TEXT, size)) + payload
@@ -72,7 +72,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.scope["extensions"][EXTENSION] = {"frames": self}
 
     def send_receive_event_to_app(self) -> None:
-        """Text that is not UTF-8 and floods close the connection; uvicorn would log a traceback."""
+        """Close the connection at text that is not UTF-8, and at floods; uvicorn would log a traceback."""
         if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
             self.frames = []
             if not self.close_sent:
@@ -130,14 +130,20 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._closes_flood()
 
     def handle_ping(self) -> None:
-        """Pongs are limited too: a client that pings and never reads must not fill the memory."""
+        """Answer a ping.
+
+        Pongs are limited too: a client that pings and never reads must not fill the memory.
+        """
         if self._closes_flood():
             return
         if not self.write_frame(b"".join(self.conn.data_to_send())):
             self.close_now(TOO_SLOW, "too slow: answers to pings are not read")
 
     def handle_cont(self, event: Frame) -> None:
-        """Empty fragments add nothing to the size of a message, so their number is bounded as well."""
+        """Count a fragment.
+
+        Empty ones add nothing to the size of a message, so their number is bounded as well.
+        """
         if self.close_sent or (not event.data and self._closes_flood()):
             return
         if len(self.frames) >= FRAGMENTS_LIMIT:
@@ -150,7 +156,10 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.close_now(BROKEN, "no answer to a ping")
 
     def data_received(self, data: bytes) -> None:
-        """Fed in slices: one read may hold thousands of tiny frames, and the first ones show the flood."""
+        """Feed data in slices.
+
+        One read may hold thousands of tiny frames, and the first ones show the flood.
+        """
         for start in range(0, len(data), SLICE_BYTES):
             if self.conn.parser_exc is not None or (self.close_sent and start):
                 return
@@ -188,7 +197,10 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._abort_soon()
 
     def _abort_soon(self) -> None:
-        """A transport closes after all is written: a client that reads nothing would delay that for ever."""
+        """Abort soon.
+
+        A transport closes after all is written: a client that reads nothing would delay that for ever.
+        """
         self.close_sent = True
         if self.read_paused:
             self.read_paused = False

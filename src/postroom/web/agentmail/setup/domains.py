@@ -21,7 +21,7 @@ MOST = 1000  # a list of domains is short
 
 
 def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: bool = False) -> shapes.Page:
-    """Feedback and inbound mail are always on, open tracking always off."""
+    """Return a domain as shown. Feedback and inbound mail are always on, open tracking always off."""
     shown = verbs.show(tx, domain, config, now)
     item: shapes.Page = {
         "domain_id": shown.id,
@@ -64,7 +64,7 @@ def create_domain(
     config: Config,
     now: int,
 ) -> shapes.Page:
-    """The same client_id again returns the first one."""
+    """Create a domain. The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = domains.find_by_client_id(tx, place, body.client_id) if body.client_id else None
     if known is not None:
@@ -105,13 +105,13 @@ async def verify_domain(call: Call, domain_id: str) -> None:
 
 
 def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> shapes.Page:
-    """DNS providers are not supported: the zone's owner sets the records."""
+    """Return no link. DNS providers are not supported: the zone's owner sets the records."""
     verbs.find_domain(tx, caller, domain_id, config)
     return {"supported": False}
 
 
 def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> str:
-    """The records as lines of a zone file."""
+    """Return the records as lines of a zone file."""
     shown = verbs.get_domain(tx, caller, domain_id, config, now)
     lines = [zone_line(record.name, record.type, record.value) for record in shown.records]
     return "".join(f"{each}\n" for each in (*lines, *client_configuration.zone_lines(shown.domain, config)))

@@ -27,7 +27,7 @@ CHANGES = ("create", "update", "delete")
 
 
 def ours_of(word: str) -> str | None:
-    """The permission of ours that a key needs for this one; None: it allows nothing here."""
+    """Return our permission that a key needs for this one. None if it allows nothing here."""
     if word in SENDING:
         return permissions.SEND
     if word in WRITING:
@@ -75,7 +75,10 @@ def create_key(
 
 
 def read_words(caller: Caller, given: Mapping[str, bool] | None) -> Collection[str] | None:
-    """Those given, else those of its maker; None if its maker has no /v0 permissions either."""
+    """Return the permissions given, else those of the key's maker.
+
+    None if that has no /v0 permissions either.
+    """
     words = None if given is None else [word for word, is_given in given.items() if is_given]
     if caller.words is None or words is None:
         return caller.words if words is None else words
@@ -98,7 +101,7 @@ def list_keys(tx: Tx, place: Scope, query: shapes.PageQuery) -> shapes.Page:
 
 
 def get_of(tx: Tx, place: Scope, key_id: str) -> Key:
-    """A key of any scope if the account is asked, else of exactly this place."""
+    """Return a key of any scope if the place is the account, else one with exactly this scope."""
     return keys.get(tx, place.account_id, key_id) if place.is_account else keys.get_of(tx, place, key_id)
 
 
@@ -115,7 +118,7 @@ def change_key(
     config: Config,
     now: int,
 ) -> shapes.Page:
-    """Permissions can only be reduced."""
+    """Change a key. Its permissions can only be reduced."""
     key = get_of(tx, place, key_id)
     change = verbs.KeyChange(name=body.name)
     words = None if body.permissions is UNSET else read_words(caller, body.permissions)

@@ -66,7 +66,7 @@ def add_entry(
     body: setup_shapes.NewEntry,
     now: int,
 ) -> shapes.Page:
-    """The first entry of an allow list activates it: nobody else is allowed from then on."""
+    """Add an entry. The first entry of an allow list activates it: nobody else is allowed from then on."""
     ours, kind = read_list(direction, type)
     new = verbs.NewRule(kind, body.entry, ours)  # type: ignore[arg-type]
     made = verbs.add_policy_rule(tx, caller, place, new, now)
@@ -84,7 +84,10 @@ def get_entry(tx: Tx, place: Scope, direction: str, type: str, entry: str) -> sh
 def delete_entry(
     tx: Tx, caller: Caller, place: Scope, direction: str, type: str, entry: str, now: int
 ) -> None:
-    """Without entries an allow list allows everybody again, as far as the levels above do."""
+    """Delete an entry.
+
+    Without entries an allow list allows everybody again, as far as the levels above do.
+    """
     rule = find_entry(tx, place, direction, type, entry)
     ours, kind = read_list(direction, type)
     verbs.delete_policy_rule(tx, caller, place, rule.id, now)

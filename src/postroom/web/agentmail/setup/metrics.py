@@ -35,7 +35,7 @@ def get_events(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int)
 
 
 def get_usage(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    """Stored bytes by day; all other totals as of now."""
+    """Return the use: stored bytes by day, all other totals as of now."""
     totals = keyset_listing.totals(tx, place)
     points = {kind: [{"timestamp": to_iso(now), "value": total}] for kind, total in totals.items()}
     points[STORED] = [
@@ -60,14 +60,14 @@ def rate(day: GroupUse, counter: str) -> shapes.Page:
 
 
 def known_of(asked: Sequence[str], known: Iterable[str], field: str) -> list[str]:
-    """All if none is named. Kinds not counted here have no points, and are left out."""
+    """Return the kinds asked for that are counted here; all if none is named."""
     if any(len(kind) > 100 for kind in asked):
         raise BadRequest(f"{field} names an unknown metric.", field=field)
     return [kind for kind in known if not asked or kind in asked]
 
 
 def read_days(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
-    """Whole days in UTC for any period: nothing is counted in smaller steps."""
+    """Return whole days in UTC for any period: nothing is counted in smaller steps."""
     end = read_asked(query.end, "end") or now
     start = read_asked(query.start, "start")
     start = end - DAY if start is None else start

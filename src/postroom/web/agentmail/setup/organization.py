@@ -25,7 +25,7 @@ def show_pod(pod: Pod) -> shapes.Page:
 
 
 def create_pod(tx: Tx, caller: Caller, body: setup_shapes.NewPod, now: int) -> shapes.Page:
-    """The same client_id again returns the first one."""
+    """Create a pod. The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = None if body.client_id is None else pods.find(tx, caller.scope, body.client_id)
     if known is not None:

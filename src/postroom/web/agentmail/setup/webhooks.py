@@ -44,7 +44,7 @@ def show(tx: Tx, webhook: Webhook) -> shapes.Page:
 def create_webhook(
     tx: Tx, caller: Caller, place: Scope, body: setup_shapes.NewWebhook, config: Config, now: int
 ) -> shapes.Page:
-    """The same client_id again returns the first one."""
+    """Create a webhook. The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = verbs.find_by_client_id(tx, place, body.client_id) if body.client_id else None
     if known is not None:
@@ -91,7 +91,10 @@ def get_webhook(tx: Tx, place: Scope, webhook_id: str) -> shapes.Page:
 def change_webhook(
     tx: Tx, caller: Caller, place: Scope, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
-    """An empty list of types changes nothing. Below an inbox or a pod, a webhook stays there."""
+    """Change a webhook. An empty list of types changes nothing.
+
+    Below an inbox or a pod, a webhook stays there.
+    """
     webhook = verbs.get_of(tx, place, webhook_id)
     types = body.event_types or []
     events.require_known(types, "event_types")

@@ -53,7 +53,7 @@ def show(tx: Tx, found: Sequence[KeptDraft], *, is_item: bool = False) -> list[s
 
 
 def named_messages(tx: Tx, draft: KeptDraft) -> shapes.Page:
-    """The messages that it replies to or forwards, under their /v0 names."""
+    """Return the messages that it replies to or forwards, under their /v0 names."""
     fields = msgspec.json.decode(draft.fields, type=NamedMessages)
     named = {"in_reply_to": fields.reply_to_message_id, "forward_of": fields.forward_of}
     return {name: showing.name_by_id(tx, message_id) for name, message_id in named.items() if message_id}
@@ -88,13 +88,13 @@ def status_of(draft: KeptDraft) -> str | None:
 
 
 def labels_of(draft: KeptDraft) -> list[str]:
-    """`scheduled` while it has a time to be sent."""
+    """Return the labels, with `scheduled` while it has a time to be sent."""
     clock = [showing.SCHEDULED] if status_of(draft) == "scheduled" else []
     return sorted({*draft.labels, *clock})
 
 
 async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
-    """The same client_id again returns the first one, if it still exists."""
+    """Create a draft. The same client_id again returns the first one, if it still exists."""
     assert call.inbox is not None
     files = read_files(body.attachments or [])
     if body.in_reply_to is not None and not body.to:
@@ -103,7 +103,7 @@ async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
 
 
 async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDraft) -> shapes.NewDraft:
-    """With the recipients of the reply, so that the draft shows whom it goes to."""
+    """Return the draft with the recipients of the reply, to show whom it goes to."""
     document = await call.resources.db.read(find_document, call.caller, inbox, answered)
     raw = await raw_mails.read(call.resources, document.id, with_trace=False)
     return await pools.READING.run(with_recipients, document, raw, inbox.mailboxes, body)
@@ -125,7 +125,10 @@ def find_document(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> Document:
 
 
 def find_shown(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> str:
-    """The id of a message that the key may see: a draft tells who wrote it, and quotes it when sent."""
+    """Return the id of a message that the key may see.
+
+    A draft reveals its sender, and quotes it when sent.
+    """
     message_id = names.find_message(tx, inbox, name)
     names.require_shown(tx, caller, messages.get_outline(tx, inbox.scope, message_id))
     return message_id
@@ -158,7 +161,7 @@ def messages_of(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.NewDraft) -> 
 
 
 def to_body(body: shapes.NewDraft | shapes.DraftChange) -> DraftBody:
-    """Null or empty fields are missing or cleared."""
+    """Return the body. Null or empty fields are missing or cleared."""
     named = {
         ours: getattr(body, theirs) or None
         for theirs, ours in RENAMED.items()
@@ -200,7 +203,7 @@ async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> s
 def change(
     tx: Tx, caller: Caller, draft_id: str, body: shapes.DraftChange, files: list[KeptFile], now: int
 ) -> tuple[shapes.Page, list[str]]:
-    """Also returns the blobs that are no longer needed."""
+    """Change a draft. Return it with the blobs that are no longer needed."""
     edit = DraftEdit(
         verbs.read_fields(to_body(body)),
         removed_files=[find_file(tx, draft_id, name)[1].filename for name in body.remove_attachments or ()],

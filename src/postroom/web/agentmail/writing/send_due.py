@@ -30,7 +30,7 @@ async def send_due_drafts(resources: Resources) -> None:
 
 
 async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
-    """A refused draft stays, with the reason. A failing one does not block others."""
+    """Send a due draft. A refused one stays, with the reason. A failing one does not block others."""
     try:
         await send(resources, draft)
         resources.loops.works("a draft")
@@ -44,7 +44,7 @@ async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
 
 
 async def send(resources: Resources, draft: KeptDraft) -> None:
-    """Sent only once, even if tried twice at once or again after a crash: acceptance removes the draft."""
+    """Send a draft only once, even if tried twice at once or again after a crash: acceptance removes it."""
     caller, files = await resources.db.read(read_whole, draft, resources.now())
     key = f"draft-{draft.id}-{draft.version}"
     order = await prepare(resources, draft, files, key, draft.labels)

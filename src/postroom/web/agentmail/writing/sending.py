@@ -25,7 +25,7 @@ from postroom_mail.html.text import html_to_text
 
 
 async def read_mail(request: Request, kind: type[Struct]) -> Any:
-    """JSON that may contain files."""
+    """Read JSON that may contain files."""
     return await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
 
 
@@ -65,7 +65,7 @@ def to_sent(answer: SendAnswer) -> shapes.SentMessage:
 
 
 def read_key(call: Call) -> str:
-    """A random one if none is given. An empty one is an error."""
+    """Return the idempotency key, a random one if none is given. An empty one is an error."""
     if b"idempotency-key" not in dict(call.request.scope["headers"]):
         return f"v0-{secrets.token_urlsafe(24)}"
     key = header(call.request, b"idempotency-key")
@@ -82,7 +82,7 @@ def to_order(
     answers: str | None,
     forward_of: str | None,
 ) -> Order:
-    """Like a send, but the subject may be missing, and replies may go to several addresses."""
+    """Return the order of a send. The subject may be missing, and replies may go to several addresses."""
     named = [verb.encode(), inbox_id.encode(), (answers or forward_of or "").encode()]
     said = SendBody(
         body=text_of(body.text, body.html),
@@ -108,7 +108,7 @@ def to_order(
 
 
 def text_of(text: str | None, html: str | None) -> str:
-    """Made from the HTML if there is no text."""
+    """Return the text, made from the HTML if there is none."""
     return text or html_to_text(html or "")
 
 

@@ -51,7 +51,7 @@ async def show_agents(context: PageContext, query: OffsetQuery) -> Response:
 
 
 def read_agents(tx: Tx, context: PageContext, offset: int) -> tuple[list[Agent], bool]:
-    """Each page is sorted by last use, latest first."""
+    """Return a page of agents, sorted by last use, latest first."""
     found = keys.list_of_account(tx, context.call.account_id, SHOWN + 1, offset)
     shown = sorted(found[:SHOWN], key=lambda key: key.last_used_at or 0, reverse=True)
     return [to_agent(tx, context, key) for key in shown], len(found) > SHOWN

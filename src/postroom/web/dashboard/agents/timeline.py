@@ -54,7 +54,7 @@ class DraftSubject(Struct, frozen=True):
 
 
 def read(tx: Tx, context: PageContext, key: Key) -> list[Step]:
-    """Newest first."""
+    """Return the steps, newest first."""
     found = [*called(tx, key), *sends(tx, key), *changes(tx, context, key)]
     if key.inbox_id is not None:
         found += [*received(tx, key.inbox_id), *written(tx, key.inbox_id, key.id)]
@@ -75,7 +75,7 @@ def sends(tx: Tx, key: Key) -> Iterator[Step]:
 
 
 def state_of(message: Message, hold: Hold | None) -> str:
-    """One word for where a submitted message is now."""
+    """Return one word for where a submitted message is now."""
     if message.status == messages.PENDING:
         return "sending" if hold is None else hold.state
     if message.status == messages.SENT:
@@ -97,7 +97,7 @@ def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
 
 
 def called(tx: Tx, key: Key) -> Iterator[Step]:
-    """MCP calls. Repeated calls share one row per minute."""
+    """Yield the MCP calls. Repeated calls share one row per minute."""
     found = tool_calls.list_last(tx, key.id, EACH)
     of_account = Scope(key.account_id)
     named = [inbox for each in {call.inbox_id for call in found} if (inbox := inboxes.find(tx, each))]
@@ -118,7 +118,7 @@ def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
 
 
 def changes(tx: Tx, context: PageContext, key: Key) -> Iterator[Step]:
-    """Its entries in the audit log, including refused attempts."""
+    """Yield its entries in the audit log, including refused attempts."""
     scope = Scope(key.account_id)
     found, _ = audit.list_within(tx, scope, None, None, key.id, None, EACH, 0)
     shown = plain([AuditEntry.of(entry) for entry in found])

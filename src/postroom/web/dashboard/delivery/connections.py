@@ -68,7 +68,7 @@ class TryForm(Struct, rename="camel", frozen=True):
 
 
 async def show_connections(context: PageContext, query: WayQuery, asked: str = "") -> Response:
-    """`asked` is the query of the provider's consent page."""
+    """Show the connections. `asked` is the query of the provider's consent page."""
     paging = OffsetQuery(query.offset)
     page = await context.ask(connections.list_connections, query=paging.to_page())
     return await context.show(
@@ -97,7 +97,7 @@ async def connect(context: PageContext, body: ConnectionForm) -> Response:
 
 
 def to_new_connection(form: ConnectionForm) -> NewConnection:
-    """Validated as in the interface."""
+    """Return the new connection, validated as in the API."""
     if form.way not in WAYS:
         raise BadRequest("Choose a connection.", field="way")
     fields = fields_of_service(form) if form.way in SERVICES else fields_of_mailbox(form)
@@ -165,7 +165,7 @@ async def show(context: PageContext, connection: dict[str, Any]) -> Response:
 
 
 async def find_sent(context: PageContext, connection: dict[str, Any]) -> dict[str, Any] | None:
-    """The last email sent from its inbox since it was connected."""
+    """Return the last email sent from its inbox since it was connected."""
     if connection["inboxId"] is None:
         return None
     query = MessageQuery(direction="outbound", limit=1)
@@ -180,7 +180,7 @@ async def try_connection(context: PageContext, connection_id: str) -> Response:
 
 
 async def send_mail(context: PageContext, connection_id: str, body: TryForm) -> Response:
-    """Sent to the mailbox itself, it tests both directions."""
+    """Send an email to the mailbox itself, which tests both directions."""
     wanted = SendBody(
         body="This email shows that Postroom can send through this connection. You can delete it.",
         subject="Postroom is connected",

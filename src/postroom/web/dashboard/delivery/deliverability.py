@@ -87,7 +87,7 @@ async def send_test_email(context: PageContext, body: TestEmailForm) -> Response
 
 
 async def show_test_email(context: PageContext, message_id: str) -> Response:
-    """The checks query DNS, so they run only when the email is finished."""
+    """Show a test email. The checks query DNS, so they run only when the email is finished."""
     message = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if message["direction"] != "outbound":
         raise NotFound("There is no such email.")

@@ -51,7 +51,7 @@ class ConsentAnswer(Struct, frozen=True):
 
 
 async def begin(context: PageContext, body: ConnectionForm) -> Response:
-    """A page with a link: browsers would not let our form redirect to another site."""
+    """Begin with a page that has a link: browsers would not let our form redirect to another site."""
     provider = PROVIDERS.get(body.way)
     if provider is None:
         raise BadRequest("Choose a connection with OAuth.", field="way")
@@ -67,7 +67,10 @@ async def begin(context: PageContext, body: ConnectionForm) -> Response:
 
 
 def question(provider: ConsentProvider, pending: PendingConsent, state: str, back: str) -> str:
-    """The query of their page. Google gives a refresh token only for newly granted offline access."""
+    """Return the query of the provider's page.
+
+    Google gives a refresh token only for newly granted offline access.
+    """
     query = {
         "response_type": "code",
         "client_id": pending.form.client_id,
@@ -88,7 +91,7 @@ def redirect_uri(context: PageContext) -> str:
 
 
 async def take_answer(context: PageContext, query: ConsentAnswer) -> Response:
-    """The attempt is used up first, whatever the answer."""
+    """Take the provider's answer. The attempt is used up first, whatever it says."""
     resources = context.call.resources
     stored = await resources.db.write(
         challenges.take, challenges.MAILBOX_CONSENT, query.state, context.session.id, resources.now()

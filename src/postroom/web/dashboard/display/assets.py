@@ -52,7 +52,7 @@ class Asset(Struct, frozen=True):
 
 @functools.cache
 def load() -> dict[str, Asset]:
-    """By the name used in templates."""
+    """Load the files by the name used in templates."""
     folder = files("postroom.web.dashboard").joinpath("static")
     return {
         name: _make(name, _shorten(name, b"\n".join(folder.joinpath(part).read_bytes() for part in parts)))
@@ -73,7 +73,7 @@ def _shorten(name: str, content: bytes) -> bytes:
 
 
 def _names(content: bytes) -> list[bytes]:
-    """Our own CSS properties, of which there are fewer than letters."""
+    """Return our own CSS properties, of which there are fewer than letters."""
     return list(dict.fromkeys(re.findall(_NAME, content)))
 
 
@@ -85,7 +85,7 @@ def _make(name: str, content: bytes) -> Asset:
 
 @functools.cache
 def load_fixed(name: str) -> bytes:
-    """The icon in the manifest is that of the pages, under its current name."""
+    """Return a file. The icon in the manifest is that of the pages, under its current name."""
     content = files("postroom.web.dashboard").joinpath("static", name).read_bytes()
     return content.replace(b"favicon.svg", load()["favicon.svg"].url.encode())
 

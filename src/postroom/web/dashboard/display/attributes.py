@@ -114,13 +114,13 @@ def filter_of(place: Place, before: str, line: int, stream: TokenStream) -> str:
 
 
 def attribute_text(value: object) -> str:
-    """Plain text even of markup, so that it is escaped again."""
+    """Return plain text even of markup, so that it is escaped again."""
     return str(value)
 
 
 @pass_environment
 def own_address(environment: Environment, value: object) -> str:
-    """An address on this server, or `#`, which leads nowhere."""
+    """Return an address on this server, or `#`, which leads nowhere."""
     address = str(value)
     path = address.removeprefix(str(environment.globals["base_url"]))
     return address if _OWN_PATH.fullmatch(path) else "#"

@@ -21,7 +21,7 @@ _NOT_A_COLOUR = {
 
 
 def readable(attributes: Mapping[str, str], is_on_ground: bool) -> Mapping[str, str]:
-    """With plain backgrounds, and without unreadable text colours."""
+    """Return the attributes with plain backgrounds and without unreadable text colours."""
     if "style" not in attributes and "color" not in attributes:
         return attributes
     changed = dict(attributes)
@@ -48,7 +48,7 @@ def is_unreadable(name: str, value: str) -> bool:
 
 
 def declarations(style: str) -> list[tuple[str, str]]:
-    """For a background only the colour."""
+    """Return the declarations, for a background only the colour."""
     found = []
     for declaration in style.split(";"):
         name, _, value = declaration.partition(":")

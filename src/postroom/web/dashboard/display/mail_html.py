@@ -96,7 +96,10 @@ a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixe
 
 
 def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
-    """`data:` only for pictures, no address in a style; external pictures only on request."""
+    """Return the value to keep, if any.
+
+    `data:` only for pictures, no address in a style, external pictures only on request.
+    """
     start = value.strip().lower()
     is_inside = tag == "img" and start.startswith("data:image/")
     if start.startswith("data:") and not is_inside:
@@ -118,7 +121,7 @@ class Embedded:
         self._room = EMBEDDED_CHARACTERS
 
     def source(self, source: str) -> str:
-        """`cid:name` as the picture itself, within a size limit."""
+        """Return `cid:name` as the picture itself, within a size limit."""
         scheme, _, name = source.strip().partition(":")
         file = self._by_name.get(unquote(name)) if scheme.lower() == "cid" else None
         if file is None or len(file.content) * 4 // 3 > self._room:
@@ -128,7 +131,7 @@ class Embedded:
 
 
 def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) -> str:
-    """HTML that cannot be read is shown as its source."""
+    """Return the page. HTML that cannot be read is shown as its source."""
     cleaner = _WITH_PICTURES if with_pictures else _WITHOUT_PICTURES
     given = html[:HTML_CHARACTERS]
     shown = Analysis().run(
@@ -138,7 +141,10 @@ def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) ->
 
 
 def nested(html: str, embedded: Embedded) -> str:
-    """The same, properly nested and not too deep: building a tree from other markup can take minutes."""
+    """Return the same HTML, properly nested and not too deep.
+
+    Parsing other markup into a tree can take minutes.
+    """
     written: list[str] = []
     grounds = [False]  # whether something around the piece has its own background
     for piece in nesting.nested(html):
@@ -157,7 +163,10 @@ def nested(html: str, embedded: Embedded) -> str:
 
 
 def shown_as(name: str) -> str:
-    """The body carries the background of the whole email, but our page has its own body."""
+    """Return the tag to show.
+
+    The body carries the background of the whole email, but our page has its own body.
+    """
     return "div" if name == "body" else name
 
 

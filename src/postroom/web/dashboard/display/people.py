@@ -4,7 +4,7 @@ from postroom_mail.mime.address import parse_list
 
 
 def name_of(field: str) -> str:
-    """Names, or addresses if there are none."""
+    """Return the names, or addresses if there are none."""
     found = parse_list(field[:2000])
     return ", ".join(each.name or each.address for each in found[:3]) or field[:100] or "nobody"
 
@@ -32,7 +32,7 @@ _SYSTEMS = {
 
 
 def device_of(user_agent: str) -> str:
-    """Browser and system, in common names; for a program its own user agent."""
+    """Return the browser and system in common names; for a mail client its own user agent."""
     browser = next((name for word, name in _BROWSERS.items() if word in user_agent), "")
     system = next((name for word, name in _SYSTEMS.items() if word in user_agent), "")
     if browser and system:

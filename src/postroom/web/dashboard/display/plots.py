@@ -15,7 +15,7 @@ def bars(
     unit: str = "",
     labels: Sequence[str] = (),
 ) -> Markup:
-    """One bar per period, oldest left; the highest fills the height. Failures are stacked on top.
+    """Draw one bar per period, oldest left; the highest fills the height. Failures are stacked on top.
 
     `is_sum` says that the values may be added up. Without labels each bar is an hour, the last one this hour.
     """
@@ -42,7 +42,10 @@ def of_hours(hours: int) -> tuple[str, str, str]:
 
 
 def with_axes(drawn: Markup, ends: tuple[str, str, str], most: str) -> Markup:
-    """Labels of height and width, hidden from screen readers: those read the label of the picture."""
+    """Return the plot with labels of height and width.
+
+    Screen readers skip them: they read the picture's label.
+    """
     return Markup(
         '<div class="plotted"><span class="most" aria-hidden="true">{}</span>{}'
         '<div class="hours" aria-hidden="true"><span>{}</span><span>{}</span>'

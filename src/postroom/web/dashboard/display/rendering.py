@@ -112,7 +112,7 @@ class Renderer:
 
 @lru_cache(MOMENTS_KEPT)
 def moment(at: int | str | None, exact: bool = False) -> Markup:
-    """A time in UTC that the script shows in the reader's zone; its title has milliseconds."""
+    """Return a time in UTC that the script shows in the reader's zone; its title has milliseconds."""
     if at is None:
         return Markup("<span class=muted>never</span>")
     milliseconds = from_iso(at) if isinstance(at, str) else at
@@ -123,12 +123,12 @@ def moment(at: int | str | None, exact: bool = False) -> Markup:
 
 
 def spoken(name: str) -> str:
-    """`key.created` as words: "Key created"."""
+    """Return `key.created` as words: "Key created"."""
     return name.replace(".", " ").replace("_", " ").capitalize()
 
 
 def fielded(text: str) -> list[str]:
-    """Text and `{{name}}` alternating."""
+    """Split into text and `{{name}}`, alternating."""
     names = [f"{{{{{name}}}}}" for name in FIELD.findall(text)]
     texts = FIELD.split(text)[::2]
     return [part for pair in zip(texts, [*names, ""], strict=True) for part in pair]
@@ -142,7 +142,7 @@ def size(number: float) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """Empty if nothing was measured."""
+    """Return the duration; empty if nothing was measured."""
     if number is None:
         return ""
     if number < 1:
@@ -151,12 +151,12 @@ def seconds(number: float | None) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """`1 message`, `2 messages`."""
+    """Return `1 message`, `2 messages`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def json_text(value: object) -> str:
-    """Plain text for people: the result of Jinja's `tojson` counts as markup, with its quotes."""
+    """Return plain text for people: the result of Jinja's `tojson` counts as markup, with its quotes."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -165,6 +165,6 @@ def path_part(value: str) -> str:
 
 
 def link(path: str, **query: object) -> str:
-    """A path with the non-empty parameters of its query."""
+    """Return a path with the non-empty parameters of its query."""
     given = {name: value for name, value in query.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(given)}" if given else path

@@ -23,13 +23,16 @@ def to_file(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) ->
 
 
 def _cell(value: object) -> str:
-    """A spreadsheet evaluates what begins like a formula, unless a quote is before it."""
+    """Return the text of a cell.
+
+    A spreadsheet evaluates what begins like a formula, unless a quote is before it.
+    """
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULA) and not isinstance(value, int | float) else text
 
 
 def first_cells(content: bytes, most: int) -> Iterator[str]:
-    """The first cell of each line, with or without our own quote."""
+    """Yield the first cell of each line, with or without our own quote."""
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

@@ -47,7 +47,7 @@ HOLDS_OF_WHAT_WENT_ON = ("scheduled", "approved", "released")
 
 
 def of_message(message: dict[str, Any]) -> list[Sign]:
-    """The states of the interface as sentences."""
+    """Return the states of a message as sentences."""
     found = of_inbound(message) if message["direction"] == "inbound" else []
     if message.get("imported"):
         title = "A mail client or an import added it. This server did not receive it."
@@ -128,7 +128,7 @@ def has_preview(file: dict[str, Any]) -> bool:
 
 
 def attendees(listed: Iterable[dict[str, Any]]) -> str:
-    """Each with the answer, if any."""
+    """Return the attendees, each with the answer, if any."""
     return ", ".join(
         f"{each['name'] or each['address']}"
         + (f" ({each['participationStatus']})" if each["participationStatus"] not in UNANSWERED else "")

@@ -47,7 +47,7 @@ class AccountRow(Struct, frozen=True):
 
 
 async def show_accounts(context: PageContext, token: str = "", link: str = "") -> Response:
-    """`token` and `link` are shown only once."""
+    """Show the accounts. `token` and `link` are shown only once."""
     found = await context.read(read_accounts, context)
     return await context.show(
         "accounts.html",

@@ -22,6 +22,6 @@ async def show_captured(context: PageContext) -> Response:
 
 
 def link_in(text: str, base_url: str) -> str:
-    """The last address of this server: what a stranger wrote stands before it."""
+    """Return the last address of this server: text by a stranger comes before it."""
     words = text.split()
     return next((word for word in reversed(words) if word.startswith(f"{base_url}/")), "")

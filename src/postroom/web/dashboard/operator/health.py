@@ -56,7 +56,7 @@ class Node(Struct, frozen=True):
 
 
 def to_nodes(held: list[LeaderLease], now: int) -> list[Node]:
-    """From the leases held now: a node's presence is stored as a lease too."""
+    """Return the nodes, from the leases held now: a node's presence is stored as a lease too."""
     return [
         Node(
             id=(node := each.name.removeprefix(leader_leases.NODE)),
@@ -70,7 +70,7 @@ def to_nodes(held: list[LeaderLease], now: int) -> list[Node]:
 
 
 def list_others(held: list[LeaderLease], nodes: list[Node]) -> list[LeaderLease]:
-    """Duties held by none of the nodes: some loops use their own id."""
+    """List the leases held by none of the nodes: some loops use their own id."""
     named = {name for node in nodes for name in node.leases}
     return [each for each in held if not each.name.startswith(leader_leases.NODE) and each.name not in named]
 

@@ -53,7 +53,7 @@ async def show_queue(context: PageContext) -> Response:
 
 
 def read_queue(tx: Tx, context: PageContext) -> tuple[list[WaitingLane], int]:
-    """Also returns how many sends of all accounts wait for a person."""
+    """Return the waiting lanes, and how many sends of all accounts wait for a person."""
     waiting = read_waiting(tx, context)
     reaches = [Scope(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
     return waiting, sum(holds.count_within(tx, scope, holds.HELD) for scope in reaches)
@@ -123,7 +123,7 @@ async def show_deliverability(context: PageContext, query: SpanQuery) -> Respons
 
 
 def read_providers(tx: Tx, context: PageContext, days: str) -> list[ShownProvider]:
-    """For all accounts together."""
+    """Return the providers, for all accounts together."""
     operator.require_operator(tx, context.call.caller)
     return deliverability.show_all(tx, counts.list_of_server(tx, context.call.now() - DAYS[days]))
 

@@ -127,7 +127,7 @@ def read_days(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
 
 
 def latencies(tx: Tx, scope: Scope, times: range, each: int) -> list[int]:
-    """For the whole account or pod, not by inbox."""
+    """Return the latencies of the whole account or pod, not by inbox."""
     found = counts.milliseconds_to_accept(tx, scope, times[0] * each, each)
     return [found.get(number, 0) for number in times]
 
@@ -137,7 +137,7 @@ def chosen(counts: dict[str, int]) -> dict[str, int]:
 
 
 def read_hours(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
-    """Counted from the emails, since only days are stored. Inboxes used since yesterday."""
+    """Return the hours, counted from the emails, since only days are stored. Inboxes used since yesterday."""
     scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     now = context.call.now()
     used = usage.list_groups(tx, scope, "inbox", now // DAY - 1, now // DAY)
@@ -166,7 +166,7 @@ def summed(found: Iterable[HourCount]) -> dict[str, int]:
 
 
 def named(tx: Tx, found: Mapping[str, dict[str, int]]) -> list[ActivityRow]:
-    """Busiest first; a deleted inbox is shown by its id."""
+    """Return the rows, busiest first. A deleted inbox is shown by its id."""
     addresses = inboxes.addresses_of(tx, sorted(found))
     counted = [ActivityRow(addresses.get(inbox_id, inbox_id), counts) for inbox_id, counts in found.items()]
     return sorted((each for each in counted if each.total), key=lambda each: -each.total)[:MOST_INBOXES]

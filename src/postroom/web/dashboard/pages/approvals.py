@@ -138,7 +138,7 @@ class HeldList(Struct, frozen=True):
     addresses: dict[str, str] = {}  # of inboxes
 
     def after(self, message_id: str) -> str:
-        """The one to show next: the following one, else the one before."""
+        """Return the one to show next: the following one, else the one before."""
         ids = [row.hold.message_id for row in self.rows]
         if message_id not in ids:
             return ids[0] if ids else ""
@@ -149,7 +149,7 @@ class HeldList(Struct, frozen=True):
 async def show_approvals(
     context: PageContext, query: StateQuery, form: DecisionForm | None = None
 ) -> Response:
-    """The list, and the details of one email. `form` is an approval that needs a second click."""
+    """Show the list, and the details of one email. `form` is an approval that needs a second click."""
     found = await context.read(read_waiting, context, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
     card = await context.read(read_card, context, chosen) if chosen else None
@@ -173,7 +173,7 @@ async def show_approvals(
 
 
 def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
-    """Mail held only by a pause is on the page of drafts: it needs no decision."""
+    """Return the held emails. Those held only by a pause are on the page of drafts: they need no decision."""
     scope = inboxes.narrow(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     if scope is None:
         return HeldList([], 0)
@@ -203,7 +203,7 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
 
 
 def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] | None:
-    """The details of one that waits or was decided; None if it was never held."""
+    """Return the details of one that waits or was decided; None if it was never held."""
     message = messages.get(tx, context.call.scope, message_id)
     hold = stored_holds.find(tx, message.id)
     if hold is None:
@@ -230,7 +230,7 @@ def count_alike(tx: Tx, context: PageContext, hold: Hold, addresses: list[str]) 
 def complete_one(
     tx: Tx, context: PageContext, message: dict[str, Any], hold: dict[str, Any]
 ) -> dict[str, Any]:
-    """Which recipients wrote here before, and the thread of the mail."""
+    """Return which recipients wrote here before, and the thread of the email."""
     addresses = [each.target for each in deliveries.list_of_message(tx, message["id"])]
     known = correspondents.find(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
@@ -261,7 +261,7 @@ async def look_at(resources: Resources, message_id: str, bcc: Sequence[str]) -> 
 
 
 def strangers_of(shown: ContentView | None, known: set[str]) -> list[str]:
-    """Recipients who never wrote to this inbox."""
+    """Return the recipients who never wrote to this inbox."""
     if shown is None:
         return []
     return [each for each in shown.recipients if normalize(parse_list(each)[0].address) not in known]
@@ -296,7 +296,7 @@ def is_confirmed(tx: Tx, context: PageContext, message_id: str, confirmed: str) 
 
 
 def query_of(back: str, message_id: str) -> StateQuery:
-    """The list that a form came from, with this one open."""
+    """Return the query of the list that a form came from, with this one open."""
     kept = dict(parse_qsl(own_path(back).partition("?")[2]))
     try:
         return replace(msgspec.convert(kept, StateQuery, strict=False), message=message_id)
@@ -305,7 +305,7 @@ def query_of(back: str, message_id: str) -> StateQuery:
 
 
 def on_to(back: str, message_id: str) -> str:
-    """The same list, with this one open."""
+    """Return the address of the same list, with this one open."""
     path, _, query = own_path(back).partition("?")
     kept = {name: value for name, value in parse_qsl(query) if name not in ("message", "offset")}
     return link(path, **kept, message=message_id)
@@ -319,7 +319,10 @@ def notice_of(hold: dict[str, Any]) -> str:
 
 
 async def reject_several(context: PageContext, body: Rejections) -> Response:
-    """One failure does not stop the others. There is no approving in bulk: an approver must see the mail."""
+    """Reject several emails; one failure does not stop the others.
+
+    There is no approving in bulk: an approver must see the email.
+    """
     note = Reject(body.note.strip()[: limits.NOTE_CHARACTERS] or None)
     asked = [{"message_id": message_id, "body": note} for message_id in body.ids[:ROWS]]
     trial = await undo.try_all(context, holds.reject_message, asked)
@@ -328,7 +331,7 @@ async def reject_several(context: PageContext, body: Rejections) -> Response:
 
 
 async def add_rule(context: PageContext, body: CommonRuleForm) -> Response:
-    """To the rules of the inbox or pod that the list is of, else of all that the person reaches."""
+    """Add a rule to the inbox or pod that the list is about, else to all that the person may see."""
     call, when = context.call, body.when
     query = query_of(body.back, "")
     pod_id = query.pod_id or call.caller.pod_id

@@ -103,7 +103,7 @@ async def show_calendar(context: PageContext, query: CalendarPageQuery) -> Respo
 
 
 def find_calendar(tx: Tx, context: PageContext, inbox_id: str) -> InboxCalendar | None:
-    """Of the inbox that is asked for, else of the newest one."""
+    """Return the calendar of the inbox asked for, else of the newest one."""
     scope = context.call.scope
     if inbox_id:
         return inbox_calendars.default_of(tx, inboxes.get(tx, scope, inbox_id).id)
@@ -112,13 +112,13 @@ def find_calendar(tx: Tx, context: PageContext, inbox_id: str) -> InboxCalendar 
 
 
 def list_unseen(tx: Tx, event_ids: list[str]) -> set[str]:
-    """Events that an agent or an email changed, and no person has looked at since."""
+    """List the events that an agent or an email changed and no person has looked at since."""
     found = calendar_events.list_by_ids(tx, event_ids)
     return {event_id for event_id, event in found.items() if event.seen_by is None}
 
 
 def first_day(query: CalendarPageQuery, today: date) -> date:
-    """A week begins on Monday."""
+    """Return the first day. A week begins on Monday."""
     try:
         day = date.fromisoformat(query.day) if query.day else today
         if not 1971 <= day.year <= 2200:
@@ -129,7 +129,7 @@ def first_day(query: CalendarPageQuery, today: date) -> date:
 
 
 def in_days(found: list[ShownCalendarEvent], first: date, days: int, today: date) -> list[CalendarDay]:
-    """Each event on the days that it touches."""
+    """Return each event on the days that it touches."""
     made = [
         CalendarDay(day, day == today, []) for day in (first + timedelta(days=each) for each in range(days))
     ]

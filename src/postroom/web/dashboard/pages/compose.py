@@ -104,9 +104,9 @@ async def show_compose(context: PageContext, query: ComposeQuery) -> Response:
 
 
 async def show_form(context: PageContext, form: MailForm, error: ApiError | None = None) -> Response:
-    """Refused input is shown again; files have to be chosen again.
+    """Show the form. Refused input is shown again; files have to be chosen again.
 
-    Where no inbox is named, it is sent from the one that this browser used last, or the person chooses.
+    If no inbox is named, it is sent from the one last used in this browser, or the person chooses.
     """
     form = structs.replace(form, inbox_id=form.inbox_id or cookies.find(context.call.request, LAST_INBOX))
     found = await context.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
@@ -153,7 +153,7 @@ async def compose(context: PageContext, body: MailForm) -> Response:
 
 
 def to_thread(context: PageContext, form: MailForm, sent: SendReceipt) -> Response:
-    """It leaves a moment later, and can be undone until then."""
+    """Return to the thread. The email leaves a moment later, and can be undone until then."""
     path = link(f"/app/mail/{sent.thread_id}", **place_before(context))
     if form.action == "schedule":
         return go(path, "Scheduled. Until then you can reschedule or cancel the email in Drafts.")
@@ -171,7 +171,7 @@ async def undo(context: PageContext, message_id: str) -> Response:
 
 
 async def copy_as_draft(context: PageContext, message_id: str) -> str:
-    """A draft with the sender, text, recipients and files of an email."""
+    """Create a draft with the sender, text, recipients and files of an email."""
     message = await context.read(messages.get, context.call.scope, message_id)
     inbox = await context.read(inboxes.get, context.call.scope, message.inbox_id)
     written = documents.decode(message.document)
@@ -226,7 +226,7 @@ async def send(context: PageContext, inbox_id: str, form: MailForm, wanted: Send
 
 
 def require_text(body: SendBody) -> None:
-    """The limits of the body's type, for a body not read from JSON."""
+    """Check the limits of the body's type, for a body not read from JSON."""
     if body.template is None and not 1 <= len(body.body or "") <= limits.BODY_CHARACTERS:
         raise BadRequest(f"The text must have 1 to {limits.BODY_CHARACTERS:,} characters.", field="body")
 

@@ -116,7 +116,7 @@ def read_history(tx: Tx, context: PageContext, address: str) -> ContactHistory:
 
 
 def list_received(tx: Tx, thread_id: str, address: str) -> list[Document]:
-    """The newest emails of an address in a thread."""
+    """List the newest emails of an address in a thread."""
     newest = thread_parts.list_outlines(tx, thread_id, MESSAGES, 0)
     found = [documents.decode(each.document) for each in newest if not each.is_imported]
     return [each for each in found if each.direction == INBOUND and is_from(each, address)]
@@ -172,7 +172,7 @@ async def export(context: PageContext, query: AddressQuery) -> Response:
 
 
 async def erase(context: PageContext, body: EraseForm) -> Response:
-    """Typing the address confirms it."""
+    """Erase a contact. Typing the address confirms it."""
     if body.typed.strip().lower() != body.address:
         raise BadRequest(f"Type {body.address} to erase it with all email.", field="typed")
     job = await context.run(operations.erase_contact, address=body.address)

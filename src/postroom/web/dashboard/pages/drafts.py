@@ -58,7 +58,7 @@ async def show_drafts(context: PageContext) -> Response:
 
 
 def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
-    """Mail held only by a pause: it needs no decision, and is sent when its pause ends."""
+    """List the emails held only by a pause: they need no decision, and are sent when it ends."""
     found, _ = stored_holds.list_within(
         tx, context.call.scope, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
@@ -116,7 +116,7 @@ class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
 async def show_draft(
     context: PageContext, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
 ) -> Response:
-    """Refused input stays in the form, unless the draft was changed meanwhile."""
+    """Show a draft. Refused input stays in the form, unless the draft was changed meanwhile."""
     found = await api.view_draft(context.call, draft_id)
     draft = plain(found.draft)
     is_other = written is None or written.version != draft["version"]
@@ -148,7 +148,7 @@ def to_form(draft: dict[str, Any]) -> DraftForm:
 
 
 async def show_html(context: PageContext, draft_id: str) -> Response:
-    """As recipients would see it."""
+    """Show the draft as recipients would see it."""
     found = await api.view_draft(context.call, draft_id)
     if found.content is None:
         raise NotFound(found.problem)
@@ -166,7 +166,7 @@ async def change_draft(context: PageContext, draft_id: str, body: DraftForm) -> 
 
 
 async def save(context: PageContext, draft_id: str, form: DraftForm) -> None:
-    """If the text changed, its HTML is dropped or made from it: else they would differ."""
+    """Save a draft. If the text changed, its HTML is dropped or made from it: else they would differ."""
     draft = await api.get_draft(context.call, draft_id)
     fields = DraftChange(
         to=form.to or None,
@@ -185,7 +185,7 @@ async def save(context: PageContext, draft_id: str, form: DraftForm) -> None:
 
 
 def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
-    """Unchanged if neither the text nor the formatting was changed."""
+    """Return the HTML, unchanged if neither the text nor the formatting was changed."""
     was_formatted = draft.body_html == light_markup.to_html(draft.body or "")
     if is_same(form.body, draft.body or "") and form.formatted == was_formatted:
         return UNSET
@@ -198,7 +198,7 @@ def is_same(written: str, kept: str) -> bool:
 
 
 def moment_of(form: DraftForm) -> str | UnsetType | None:
-    """The scheduled time stays, unless it was changed or the email is to go at once."""
+    """Return the scheduled time. It stays, unless it was changed or the email is to go at once."""
     if form.at_once:
         return None
     return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
@@ -217,7 +217,7 @@ async def send_draft(context: PageContext, draft_id: str, body: SeenMail) -> Res
 
 
 def notice_of(sent: SendReceipt) -> Response:
-    """As after a new email: it leaves a moment later, and can be undone until then."""
+    """Return the notice. As after a new email: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:
         return go(PATH, "Sending now." if hold is UNSET else "Held for approval.")
@@ -239,7 +239,7 @@ async def remove_file(context: PageContext, draft_id: str, body: FileForm) -> Re
 
 
 def naming(context: PageContext, version: int, *more: tuple[bytes, bytes]) -> Call:
-    """The page's call, like that of a program that has seen this version."""
+    """Return the page's call, like that of a client that has seen this version."""
     scope = context.call.request.scope
     headers = [(b"if-match", f'"{version}"'.encode()), *more, *scope["headers"]]
     return replace(context.call, request=Request({**scope, "headers": headers}))

@@ -84,7 +84,7 @@ async def show_events(context: PageContext, query: EventFilter) -> Response:
 
 
 async def show_event(context: PageContext, event_id: str) -> Response:
-    """One event with its whole payload."""
+    """Show one event with its whole payload."""
     event, targets = await context.read(read_event, context, event_id)
     return await show_list(context, EventFilter(message=event.message_id), [event], targets, None)
 
@@ -149,7 +149,7 @@ def read_event(tx: Tx, context: PageContext, event_id: str) -> tuple[Event, list
 
 
 def read_targets(tx: Tx, context: PageContext) -> list[Webhook]:
-    """Webhooks to which an event can be posted again."""
+    """Return the webhooks to which an event can be posted again."""
     may_replay = context.call.scope.is_account and context.may(MANAGE)
     return webhooks.list_of_account(tx, context.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
 
@@ -174,7 +174,7 @@ def list_events(tx: Tx, context: PageContext, query: EventFilter) -> list[Event]
 
 
 def list_of_request(tx: Tx, context: PageContext, key: str) -> list[Event]:
-    """Events of the email that a request with this key made; none if it is not in scope."""
+    """List the events of the email that a request with this key made; none if it is not in scope."""
     answer = idempotency.find_any_answer(tx, context.call.scope, key, context.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:

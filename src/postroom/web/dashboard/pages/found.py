@@ -121,7 +121,7 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
 
 
 async def mark_not_junk(context: PageContext, body: JunkForm) -> Response:
-    """Of the ticked messages; one that has left Junk meanwhile stays where it is."""
+    """Mark the ticked messages as not junk. One that has left Junk meanwhile stays where it is."""
     for message_id in body.ids[:JUNK_TOGETHER]:
         await context.run(junk.mark_not_junk, message_id=message_id)
     said = f"{len(body.ids[:JUNK_TOGETHER])} are not junk: they arrived as if they were new."
@@ -164,13 +164,13 @@ def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:
 
 
 def words_of(q: str) -> list[str]:
-    """The words to mark in a result, without filters and negated ones."""
+    """Return the words to mark in a result, without filters and negated ones."""
     parts = [part.strip('"*') for part in q.split() if not part.startswith("-")]
     return [part.partition(":")[2].strip('"') or part for part in parts if not part.startswith(FILTERS)]
 
 
 def highlight(words: list[str], text: str) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it is the first occurrence of a searched word."""
+    """Return the text in pieces, each with whether it is the first occurrence of a searched word."""
     lowered, places = text.lower(), list[tuple[int, int]]()
     for word in words:
         at = lowered.find(word.lower()) if word and len(lowered) == len(text) else -1

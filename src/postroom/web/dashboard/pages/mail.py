@@ -139,7 +139,7 @@ class ThreadRow(Struct, frozen=True):
 
 
 def short_name(name: str, address: str) -> str:
-    """The first word of a name, or the part of an address before the `@`."""
+    """Return the first word of a name, or the part of an address before the `@`."""
     return name.split()[0] if name.split() else address.partition("@")[0]
 
 
@@ -243,7 +243,7 @@ def read_newest(tx: Tx, found: list[Thread]) -> dict[str, Newest]:
 
 
 async def mark(context: PageContext, body: Marks) -> Response:
-    """Unread means not handled by an agent, so viewing mail never changes it."""
+    """Mark the messages. Unread means not handled by an agent, so viewing mail never changes it."""
     chosen = [body.toggle] if body.toggle else body.ids[:ROWS]
     if body.action == "label" and not body.toggle:
         return await label(context, chosen, body)

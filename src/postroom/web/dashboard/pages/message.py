@@ -84,7 +84,7 @@ async def suppress_sender(context: PageContext, message_id: str) -> Response:
 
 
 async def block_sender(context: PageContext, message_id: str) -> Response:
-    """At the inbox that it came to. The email itself stays."""
+    """Block the sender at the inbox that the email came to. The email itself stays."""
     message = await context.read(messages.get, context.call.scope, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
@@ -138,13 +138,13 @@ async def show_html(context: PageContext, message_id: str, query: PictureQuery) 
 
 
 async def html_page(html: str, raw: bytes = b"", with_pictures: bool = False) -> Response:
-    """A separate page, for a frame. `raw` is the email, if its HTML shows embedded pictures."""
+    """Return a separate page for a frame. `raw` is the email, if its HTML shows embedded pictures."""
     page = await pools.READING.run(to_page, html, raw, with_pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(with_pictures))
 
 
 def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
-    """Pictures embedded in the email are shown too."""
+    """Return the page, with pictures embedded in the email."""
     embedded = mail_html.Embedded(parse_mail(raw).attachments if raw else ())
     return mail_html.to_page(html, with_pictures, embedded)
 

@@ -21,7 +21,7 @@ class PauseForm(Struct, frozen=True):
 
 
 async def show_rail(context: PageContext, query: RailQuery) -> Response:
-    """Only the navigation, with current counts."""
+    """Show only the navigation, with current counts."""
     return await context.show("rail.html", query.here)
 
 

@@ -124,6 +124,6 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
 
 
 async def create_agent_key(context: PageContext, body: InboxChoice) -> Response:
-    """An agent gets a key of one inbox, without `approve` and `manage`. It is shown only once."""
+    """Create a key of one inbox for an agent, without `approve` and `manage`. It is shown only once."""
     made = await context.ask(create_inbox_key, inbox_id=body.inbox_id, body=NewKey(AGENT_KEY))
     return await show_steps(context, await context.read(read_steps, context), made["token"])

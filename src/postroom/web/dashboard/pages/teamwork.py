@@ -70,7 +70,7 @@ def read_team(tx: Tx, context: PageContext, thread: Thread) -> Team:
 
 
 async def read_notes(context: PageContext, thread_id: str) -> list[Note]:
-    """None of them to who may not see notes."""
+    """Return the notes; none for a caller who may not see notes."""
     if not may_note(context.call.caller):
         return []
     query = PageQuery(limit=NOTES_OF_A_THREAD)
@@ -137,12 +137,12 @@ def back(context: PageContext, thread_id: str, said: str) -> Response:
 
 
 def person_of(context: PageContext) -> str:
-    """Without a user, people are told apart by the name that they gave at sign-in."""
+    """Return who acts. Without a user, people are distinguished by the name that they gave at sign-in."""
     return context.session.user_id or context.session.name or context.session.id
 
 
 async def write(context: PageContext, thread_id: str) -> Response:
-    """The page says from time to time that its reply is open, and gets who else writes."""
+    """Record that a reply is open, as the page reports from time to time, and show who else writes."""
     name = context.session.name or "Someone"
     names = await context.decide(write_reply, thread_id, person_of(context), name)
     return context.renderer.page("writers.html", writing=names)  # a notice is left to the next whole page

@@ -80,7 +80,7 @@ async def show(
     values: dict[str, str] | None = None,
     error: ApiError | None = None,
 ) -> Response:
-    """Refused input is shown again, with the reason."""
+    """Show a template. Refused input is shown again, with the reason."""
     addresses = await context.read(inboxes.addresses_of, [template.inbox_id])
     return await context.show(
         "template.html",
@@ -103,7 +103,7 @@ async def show_html(context: PageContext, template_id: str) -> Response:
 
 
 async def change_template(context: PageContext, template_id: str, body: TemplateForm) -> Response:
-    """If the text changed, its own HTML is dropped: else they would differ."""
+    """Change a template. If the text changed, its own HTML is dropped: else they would differ."""
     template = await context.run(templates.get_template, template_id=template_id)
     is_same = body.body.splitlines() == template.body.splitlines()
     change = TemplateChange(body.name, body.body, body.subject or None, UNSET if is_same else None)

@@ -155,7 +155,10 @@ async def show_thread(
     error: ApiError | None = None,
     newer: str = "",
 ) -> Response:
-    """`form` is a refused reply, and `error` the reason; `newer` is a reply that came before this one."""
+    """Show a thread.
+
+    `form` is a refused reply, `error` the reason; `newer` is a reply that came before this one.
+    """
     listed = await search_beside(context, query) if query.q else None
     found = await context.read(read_conversation, context, thread_id, query, listed)
     chosen = query.message or (found.lines[-1].id if found.lines else "")
@@ -193,7 +196,7 @@ async def show_thread(
 
 
 def part_of(query: ThreadPageQuery) -> dict[str, object]:
-    """Which messages of the thread are on the page, as the query of an address."""
+    """Return which messages of the thread are on the page, as the query of an address."""
     until = query.until if query.until >= 0 else ""
     return {**query.place, "earlier": "true" if query.earlier else "", "until": until}
 
@@ -215,7 +218,10 @@ class InThread(Struct, rename="camel", frozen=True):
 def read_conversation(
     tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery, listed: list[str] | None
 ) -> Conversation:
-    """`listed` are the threads of the search results next to it, if it was opened from some."""
+    """Return the conversation.
+
+    `listed` are the threads of the search results next to it, if it was opened from some.
+    """
     thread = threads.get(tx, context.call.scope, thread_id)
     found, offset = read_part(tx, thread, query)
     whole = read_whole(tx, context.call.links(), found, query)
@@ -258,7 +264,7 @@ def notes_beside(found: Conversation, notes: list[dict[str, Any]]) -> dict[str, 
 
 
 def read_part(tx: Tx, thread: Thread, query: ThreadPageQuery) -> tuple[list[Message], int]:
-    """From the end backwards: if a page is full, the oldest are left for the next one."""
+    """Return the messages from the end backwards: if a page is full, the oldest are left for the next one."""
     end = thread.message_count if query.until < 0 else min(query.until, thread.message_count)
     newer = thread_parts.count_newer(tx, thread.id, query.message) if query.message else 0
     if newer - (thread.message_count - end) >= MESSAGES:
@@ -321,7 +327,7 @@ def query_before(context: PageContext, **shown: str) -> ThreadPageQuery:
 
 
 def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, ShownSender]:
-    """The sender of each received mail, and what the inbox knows of them."""
+    """Return the sender of each received email, and what the inbox knows of them."""
     received = [each for each in shown if each["direction"] == INBOUND and not each.get("imported")]
     wrote = {each["id"]: address_of(each) for each in received}
     known = correspondents.list_known(tx, thread.inbox_id, sorted(set(wrote.values())))
@@ -359,7 +365,10 @@ async def read_raw(context: PageContext, message_id: str) -> str:
 
 
 async def show_message(context: PageContext, message_id: str) -> Response:
-    """The thread of a message, with the tab of that message. What is blocked or in Junk has no thread."""
+    """Show the thread of a message, with the message's tab.
+
+    A message that is blocked or in Junk has no thread.
+    """
     shown = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if not shown["threadId"]:
         return await context.show("blocked.html", "mail", title=shown["subject"], message=shown)

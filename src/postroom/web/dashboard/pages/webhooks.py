@@ -130,7 +130,7 @@ async def test_webhook(context: PageContext) -> Response:
 async def result_of_test(
     context: PageContext, test: Callable[..., Awaitable[WebhookTest]], **named: str
 ) -> str:
-    """For a webhook of the account, of an inbox or of the list."""
+    """Return the result of a test, for a webhook of the account, of an inbox or of the list."""
     try:
         done = await context.perform(test, **named)
     except WebhookFailed as error:

@@ -16,7 +16,7 @@ async def show_devices(context: PageContext) -> Response:
 
 
 async def add(context: PageContext, body: verbs.NewDevice) -> Response:
-    """The endpoint is external: checked like a webhook, now and at each use."""
+    """Add a device. The endpoint is external: checked like a webhook, now and at each use."""
     await require_allowed(context.call.resources, body.endpoint)
     name = context.call.request.headers.get("user-agent", "")
     await context.decide(verbs.add_device, body, name)

@@ -40,7 +40,7 @@ async def offer(context: PageContext) -> Response:
 
 
 async def add(context: PageContext, body: NewPasskeyForm) -> Response:
-    """The challenge is used up first, whatever the result."""
+    """Add a passkey. The challenge is used up first, whatever the result."""
     party = verbs.require_party(context.call.resources.config)
     answer = verbs.read_answer(body.credential)
     await context.decide(verbs.take_adding, answer)

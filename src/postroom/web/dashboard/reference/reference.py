@@ -94,14 +94,14 @@ class Reference(Struct, frozen=True):
 
 
 def answer(page: str, base_url: str) -> Response:
-    """A page by the name of its group; "" is the first one."""
+    """Return a page by the name of its group; "" is the first one."""
     made = render(page, base_url)
     return FixedResponse(made.body, headers=dict(made.headers))
 
 
 @lru_cache(PAGES_KEPT)
 def render(page: str, base_url: str) -> Response:
-    """The same page for everybody: to be copied, since each answer has its own headers."""
+    """Render a page, the same for everybody. Copy it, since each answer has its own headers."""
     found = load()
     group = next((each for each in found.groups if each.name == page), None)
     if group is None and page not in ("", ERRORS, SHAPES):
@@ -131,7 +131,7 @@ def sections(found: Reference) -> dict[str, list[Group]]:
 
 
 def pieces(text: str) -> list[Phrase]:
-    """Text with code in backticks and links to shapes, as the Markdown reference writes them."""
+    """Split text into pieces, with code in backticks and links to shapes as in the Markdown reference."""
     found, end = [], 0
     for mark in INLINE.finditer(text):
         code, shape, anchor = mark.groups()

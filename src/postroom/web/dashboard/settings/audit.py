@@ -57,7 +57,7 @@ async def show_audit(context: PageContext, query: AuditLogQuery) -> Response:
 
 
 def read_choices(tx: Tx, context: PageContext) -> dict[str, Any]:
-    """For the menus: what was done in the account, and who did something lately."""
+    """Return the choices for the menus: what was done in the account, and who did something lately."""
     scope = context.call.scope
     return {"actions": audit.list_actions(tx, scope.account_id), "actors": audit.list_actors(tx, scope)}
 

@@ -44,7 +44,7 @@ class AuditTarget(Struct, frozen=True):
 
 
 def describe(tx: Tx, scope: Scope, entries: list[dict[str, Any]]) -> list[AuditTarget]:
-    """One for each entry; a deleted target is described from the entry itself."""
+    """Return one target for each entry; a deleted target is described from the entry itself."""
     known: dict[str, AuditTarget | None] = {}
     for each in entries:
         target = each["target"]

@@ -47,7 +47,7 @@ class DeviceForm(DeviceQuery, frozen=True):
 
 
 def chosen(form: ConsentForm | DeviceForm) -> Choice:
-    """A form that names no scope is refused: it would get all that the person may use."""
+    """Return the choice. A form that names no scope is refused: it would get all that the person may use."""
     if form.scope_id is None:
         raise BadRequest("Choose the scope of the app.", field="scope_id")
     return Choice(form.level, "" if form.scope_id == WHOLE_SCOPE else form.scope_id)
@@ -102,7 +102,10 @@ async def learn(context: PageContext, client_id: str) -> str:
 
 
 def allow_leading_to(response: Response, redirect_uri: str) -> Response:
-    """Browsers apply `form-action` to redirects of a form too: it must allow the program's address."""
+    """Allow the redirect.
+
+    Browsers apply `form-action` to redirects of a form too, so it must name the client's address.
+    """
     parts = urlsplit(redirect_uri)
     policy = response.headers["Content-Security-Policy"]
     wider = f"form-action 'self' {parts.scheme}://{parts.netloc}"

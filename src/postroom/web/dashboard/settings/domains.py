@@ -35,7 +35,7 @@ async def show_domains(context: PageContext, query: OffsetQuery) -> Response:
 async def show(
     context: PageContext, found: list[dict[str, Any]], total: int, health: dict[str, Any] | None = None
 ) -> Response:
-    """`health` has the checks of domains by id, if they were made."""
+    """Show the domains. `health` has their checks by id, if they were made."""
     return await context.show(
         "domains.html",
         "settings",

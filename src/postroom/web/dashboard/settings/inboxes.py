@@ -101,7 +101,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
 
 
 def draw_code(address: str, config: Config) -> str:
-    """A QR code with the settings for a mail client on the phone, without the password."""
+    """Draw a QR code with the settings for a mail client on the phone, without the password."""
     found = client_configuration.endpoints(config)
     if not found:
         return ""
@@ -185,7 +185,7 @@ hold = runs(
 
 
 async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Response:
-    """Typing the address confirms it."""
+    """Delete an inbox. Typing the address confirms it."""
     inbox = await context.run(operations.get_inbox, inbox_id=inbox_id)
     if body.typed.strip() != inbox.address:
         raise BadRequest(f"Type {inbox.address} to delete the inbox and all its emails.", field="typed")

@@ -63,7 +63,7 @@ async def show_keys(context: PageContext, query: OffsetQuery, token: str = "") -
 
 
 def read_keys(tx: Tx, context: PageContext, offset: int) -> tuple[list[Key], dict[str, str]]:
-    """One more than a page shows, to know whether there is another page."""
+    """Return one key more than a page shows, to know whether there is another page."""
     found = keys.list_of_account(tx, context.call.account_id, SHOWN + 1, offset)
     named = {key.inbox_id for key in found if key.inbox_id is not None}
     return found, inboxes.addresses_of(tx, sorted(named))
@@ -104,7 +104,10 @@ async def show_key(context: PageContext, key_id: str) -> Response:
 
 
 async def change_key(context: PageContext, key_id: str, body: KeyChangeForm) -> Response:
-    """Unchanged limits are left out: a key gets its own budget only when limits are set for it."""
+    """Change a key. Unchanged limits are left out.
+
+    A key gets its own budget only when limits are set for it.
+    """
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     limits = None if budget == Budget() else budget
     key = await context.run(operations.get_api_key, key_id=key_id)

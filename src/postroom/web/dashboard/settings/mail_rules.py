@@ -81,7 +81,7 @@ async def show(context: PageContext, form: MailRuleForm, tried: Any = None) -> R
 
 
 def in_words(rule: dict[str, Any]) -> str:
-    """A rule as a sentence: If …, label invoices and mark read."""
+    """Return a rule as a sentence: If …, label invoices and mark read."""
     done = [WORDS[each["type"]].replace("%s", value_of(each)) for each in rule["actions"]]
     listed = " and ".join(filter(None, (", ".join(done[:-1]), done[-1])))
     return f"If {rule['query']}, {listed}{', and stop' if rule['stop'] else ''}."

@@ -59,7 +59,7 @@ async def show_notifications(context: PageContext) -> Response:
 
 
 async def add_target(context: PageContext, body: TargetForm) -> Response:
-    """For an existing target, replaces what it is notified of."""
+    """Add a target. For an existing one, replace the events it is notified of."""
     kept = [each for each in await list_kept(context) if (each.kind, each.target) != (body.kind, body.target)]
     new: dict[str, object] = {
         "kind": body.kind,

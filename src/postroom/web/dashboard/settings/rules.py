@@ -77,7 +77,7 @@ def read_approval(form: ApprovalForm) -> Approval | None:
 
 
 def read_others(form: ApprovalForm) -> dict[str, str | list[str] | Disclosure | None]:
-    """The fields of the origin guard and the disclosure that the form has."""
+    """Return the fields of the origin guard and the disclosure that the form has."""
     given: dict[str, str | list[str] | Disclosure | None] = {}
     if form.disclosure_text is not None:
         words, language = form.disclosure_text.strip() or None, form.disclosure_language or None
@@ -158,7 +158,7 @@ def scope_filter_of(query: PolicyQuery) -> fields.ScopeFilter:
 
 
 async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
-    """The chosen level, and the policies of the levels above it."""
+    """Show the chosen level, and the policies of the levels above it."""
     found = await context.ask(policies.get_policy, query=scope_filter_of(query))
     asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
     stopped = (await context.ask(policies.list_policy_audit, query=asked))["data"]
@@ -177,7 +177,7 @@ async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
 
 
 async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[str, fields.ScopeFilter]]:
-    """All that the person reaches, and the pod of an inbox."""
+    """Return the levels above: the whole scope of the person, and the pod of an inbox."""
     if not query.inbox_id and not query.pod_id:
         return []
     if not query.inbox_id or not context.call.scope.is_account:

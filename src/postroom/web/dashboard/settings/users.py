@@ -58,7 +58,7 @@ def offered_roles(context: PageContext) -> list[str]:
 
 
 def read_beside(tx: Tx, context: PageContext) -> tuple[list[SystemEmail], list[Pod]]:
-    """Captured emails of the server, except those that would give the reader more rights."""
+    """Return captured emails of the server, except those that would give the reader more rights."""
     account_id = context.call.account_id
     kept = system_emails.list_captured(tx, account_id)
     found = {email.user_id: nouns.find(tx, email.user_id or "") for email in kept}
@@ -114,7 +114,7 @@ remove = undo.delayed(
 
 
 async def choose_pod(context: PageContext, body: PodChoiceForm) -> Response:
-    """For users with several pods."""
+    """Choose a pod, for users with several."""
     await undo.do_all_now(context)
     await context.decide(sign_in.choose_pod, body.pod_id)
     return go("/app")
