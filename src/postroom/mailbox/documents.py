@@ -366,10 +366,7 @@ def count_fitting(tx: Tx, message_ids: Sequence[str]) -> int:
 
 
 def outline_columns(tx: Tx, row: Row) -> Columns:
-    """Return the outline from a row of LISTED_COLUMNS.
-
-    An older message is read whole until its outline is stored.
-    """
+    """Return the outline, from a row of LISTED_COLUMNS. Without one, the message is read whole."""
     if row["document"] is not None:
         return columns_of(row)
     whole = tx.one(f"select {COLUMNS} from messages where id = :id", id=row["id"])

@@ -303,10 +303,7 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
 
 
 def lock(tx: Tx, inbox_id: str) -> Inbox:
-    """Lock an inbox: until the transaction ends, nothing is stored in it and it is not deleted.
-
-    Always the first lock.
-    """
+    """Lock an inbox, always as the first lock: until the commit nothing is stored in it or deleted."""
     row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
     if row is None:
         raise no_such("inbox")
@@ -381,10 +378,7 @@ def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
 
 
 def remove(tx: Tx, scope: Scope, inbox_id: str, now: int) -> Inbox:
-    """Remove an inbox.
-
-    It disappears at once; upkeep removes its mail in small steps, so that no write takes long.
-    """
+    """Remove an inbox. It disappears at once; upkeep removes its mail in small steps."""
     accounts.change_inbox_count(tx, scope.account_id, -1)
     inbox = get(tx, scope, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)

@@ -166,10 +166,7 @@ class App:
             return to_error_response(state.request, fault)
 
     async def _answer(self, state: RequestState) -> Response:
-        """Answer a request.
-
-        Authentication, rate limit, route and permission are checked in this order; the handler does the rest.
-        """
+        """Check authentication, rate limit, route and permission in this order, then run the handler."""
         request = state.request
         path = request.scope["path"]
         is_api, is_agentmail = path.startswith(API_PREFIXES), is_of_agentmail(request)
@@ -367,10 +364,7 @@ class App:
         return await self._carry_out(route, state.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        """Run the handler.
-
-        Errors of ownership come before those of query and body, so that a stranger learns nothing.
-        """
+        """Run the handler. Errors of ownership come first, so that a stranger learns nothing."""
         arguments: dict[str, Any] = dict(values)
         try:
             await require_scope_filters_taken(call.request, route.query)

@@ -87,10 +87,7 @@ async def step(db: IndexStore, holder: str, now: int) -> IndexStep:
 
 
 def stored_at_once(batch: Batch) -> int:
-    """Return how many entries to store at once.
-
-    A whole batch if the index has its own file; else few, as incoming mail waits.
-    """
+    """Return how many entries to store at once: few if incoming mail waits for the same writer."""
     return BATCH_APART if batch.is_apart else STORED_AT_ONCE
 
 
@@ -99,10 +96,7 @@ def batch_size(tx: Tx) -> int:
 
 
 async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
-    """Store a batch.
-
-    If it is refused, store its entries one by one; a refused entry is stored without its words.
-    """
+    """Store a batch, or its entries one by one if it is refused, a refused one without its words."""
     try:
         return await db.write_index(store, batch, holder, now)
     except Unavailable:
@@ -130,10 +124,7 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 
 def has_full_batch(tx: Tx) -> bool:
-    """Return whether a full batch waits.
-
-    A smaller one waits a moment for more: each batch writes the same index pages again.
-    """
+    """Return whether a full batch waits: each batch writes the same index pages again."""
     size = batch_size(tx)
     return not is_whole(tx) or len(_changes(tx, _state(tx), size)) == size
 
@@ -146,10 +137,7 @@ def has_at_least(tx: Tx, count: int) -> bool:
 
 
 def _state(tx: Tx) -> Row:
-    """Return the state of the index.
-
-    After a crash of PostgreSQL the whole index is empty, including this row.
-    """
+    """Return the state. After a crash of PostgreSQL the whole index is empty, including this row."""
     return tx.one("select * from search_state where name = 'index'") or EMPTY
 
 
@@ -345,10 +333,7 @@ def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
 def _number(
     tx: Tx, state: Row, batch: Batch, made: Sequence[str], known: dict[str, tuple[int, int]]
 ) -> dict[str, int]:
-    """Number the documents.
-
-    An indexed message keeps its number; new mail gets higher ones, earlier email lower ones.
-    """
+    """Number the documents. Indexed ones keep theirs; new mail gets higher ones, earlier lower ones."""
     new = [message_id for message_id in made if message_id not in known]
     first = state["first_doc"] - len(new) if batch.is_of_earlier_mail else state["last_doc"] + 1
     column, value = ("first_doc", first) if batch.is_of_earlier_mail else ("last_doc", first + len(new) - 1)

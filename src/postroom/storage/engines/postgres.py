@@ -261,10 +261,7 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 class PostgresDatabase:
     def __init__(self, url: str, first: PostgresSession) -> None:
-        """Open the database.
-
-        The first session becomes the writer: each session costs a process of PostgreSQL.
-        """
+        """Make the first session the writer: each session costs a process of PostgreSQL."""
         self._bells = Bells()
         self._url = url
         self._connections = first.connections

@@ -53,10 +53,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """Open the writer. It never checkpoints the log: another thread does, while it writes.
-
-    A long log is truncated.
-    """
+    """Open the writer. Another thread checkpoints the log meanwhile. A long log is truncated."""
     connection = connect(path)
     connection.execute("pragma wal_autocheckpoint = 0")
     connection.execute(f"pragma journal_size_limit = {LONG_LOG_PAGES * PAGE_BYTES}")
@@ -64,10 +61,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 
 def _require_full_durability(connection: sqlite3.Connection) -> None:
-    """Require full durability.
-
-    A build of SQLite may ignore a pragma, and no answer may come before its fsync.
-    """
+    """Refuse a build of SQLite that ignores a pragma: no answer may come before its fsync."""
     (synchronous,) = connection.execute("pragma synchronous").fetchone()
     (journal_mode,) = connection.execute("pragma journal_mode").fetchone()
     if synchronous != SYNCHRONOUS_FULL or journal_mode != "wal":
@@ -254,10 +248,7 @@ class LongReaders:
 
 class SqliteDatabase:
     def __init__(self, path: Path, first: sqlite3.Connection) -> None:
-        """Open the database.
-
-        The first connection, with the search index, becomes the reader: opening one takes milliseconds.
-        """
+        """Make the first connection, with the search index, the reader: opening one takes milliseconds."""
         self._path = path
         self._reader = first
         self._index = sqlite_index.path_beside(path)
@@ -353,10 +344,7 @@ class SqliteDatabase:
 
 
 def find_damage(path: Path) -> str:
-    """Return the damage, or an empty text.
-
-    Check one table at a time, so that the log can be emptied in between.
-    """
+    """Return the damage, if any. Checks one table at a time, so that the log can be emptied in between."""
     with closing(connect(path)) as connection:
         try:
             tables = [table for (table,) in connection.execute(_TABLES).fetchall()]
