@@ -31,6 +31,7 @@ def test_a_program_logs_in_and_sends() -> None:
     assert said(dialogue.feed(b"MAIL FROM:<a@b.example>\r\n")).startswith(b"530 5.7.0 Log in first")
     assert dialogue.feed(b"AUTH PLAIN " + PLAIN + b"\r\n") == [WANTED]
     assert said(dialogue.login_answer(None)) == b"235 2.7.0 You are logged in\r\n"
+    assert said(dialogue.feed(b"AUTH PLAIN " + PLAIN + b"\r\n")).startswith(b"503 5.5.1")
     effects = dialogue.feed(b"MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n")
     assert effects[-1] == AskRecipient("c@d.example")
     assert b"250 2.1.5" in said(dialogue.recipient_answer(Accepted("c@d.example")))

@@ -201,6 +201,8 @@ class SmtpDialogue:
             command = _COMMANDS.get(verb)
             if self._input and not self._may_pipeline(verb):
                 self._close(replies.OUT_OF_STEP)
+            elif verb == "AUTH" and self.keywords:  # only heard here after a login (RFC 4954 section 4)
+                raise Refusal(replies.LOGGED_IN_ALREADY)
             elif command is None:
                 raise Refusal(replies.UNKNOWN_COMMAND)
             elif self._has_patience_for(verb):

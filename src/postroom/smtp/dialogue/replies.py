@@ -38,6 +38,7 @@ COME_AGAIN = _reply("451 4.7.1 Greylisted, try again in five minutes")
 TOO_MANY_RECIPIENTS = _reply("452 4.5.3 Too many recipients")  # RFC 5321 section 4.5.3.1.10
 
 UNKNOWN_COMMAND = _reply("500 5.5.1 Unknown command")
+LOGGED_IN_ALREADY = _reply("503 5.5.1 You are logged in already")
 BAD_LINE = _reply("500 5.5.2 Command has bytes that do not belong there")
 BARE_LINE_FEED = _reply("500 5.5.2 Lines end with CR LF")
 LINE_TOO_LONG = _reply("500 5.5.2 Line too long")

@@ -288,6 +288,10 @@ class Streams:
                 "This stream is subscribed to all inboxes. Unsubscribe without ids ends it."
             )
             return
+        known: frozenset[str] = frozenset().union(*(each.inbox_ids for each in stream.subscriptions))
+        if not await self._resources.db.read(are_in_scope, stream.caller, gone - known):
+            await stream.say_error("An inbox id is unknown. Nothing was changed.")
+            return
         stream.subscriptions = (
             [
                 Subscription(subscription.inbox_ids - gone, subscription.kinds)
