@@ -48,6 +48,7 @@ _BRACKETED = re.compile(r"[\[({<] ?(dot|at|[.@:]) ?[\])}>]", re.IGNORECASE)
 _AT = re.compile(r"(?<=\w) at (?=[\w-]+\.)", re.IGNORECASE)
 # What a spelling holds, with a sign of it: most texts have few of the signs.
 _DOTS = (" dot ", "dot)", "dot]", "dot}", "dot )", "dot ]")
+_AROUND_SIGNS = re.compile(rb"[(\[{*]")
 _SPELLED = (
     (b"(", re.compile(r"\((?:\.\)|at\)| at |@)")),
     (b"[", re.compile(r"\[(?:\.|at\]| at |@)")),
@@ -150,7 +151,9 @@ def _decoded(said: Said) -> Iterator[str]:
 def _is_spelled(small: str, signs: bytes) -> bool:
     if "hxxp" in small or ("dot" in small and any(map(small.__contains__, _DOTS))):
         return True
-    return bool(signs) and any(form.search(small) for sign, form in _SPELLED if sign in signs)
+    return _AROUND_SIGNS.search(signs) is not None and any(
+        form.search(small) for sign, form in _SPELLED if sign in signs
+    )
 
 
 def _with_signs(text: str) -> str:
@@ -178,7 +181,7 @@ def _from_words(words: Sequence[str], places: Sequence[int]) -> Iterator[str]:
         core = word.strip(_AROUND)
         if not _MIXED.search(core):
             continue
-        is_dashed = not core.isalnum() and sum(map(core.count, _BETWEEN)) >= len(core) // 2
+        is_dashed = len(core) - len(core.translate(_WITHOUT_BETWEEN)) >= len(core) // 2
         if "://" in core and not is_dashed:
             continue
         if _HEX.fullmatch(core):

@@ -25,6 +25,7 @@ SHORTEST_ACCOUNT = 32  # letters and digits of a hash or an address of a cryptoc
 LONGEST_NUMBER = 40  # digits: a longer one is a table
 _HOST = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\W*")
 _SIGNS = re.compile(r"[\W_]+")
+_NUMBER = re.compile(r"[0-9]+")
 _DIGITS = re.compile(r"[0-9]{4,}")
 _IBAN_HEAD = re.compile(r"([A-Z]{2})[0-9]{2}")
 _HASH = re.compile(r"[0-9a-f]{32,}")
@@ -72,13 +73,18 @@ def part_of_token(token: str) -> str:
 
 def parts_in(run: str) -> list[str]:
     """Return all parts of a run by which a token could be known: letters and digits take turns in them."""
-    if len(run) < PART or run.isalpha() or run.isdigit():
+    if len(run) < PART or run.isalpha() or run.isdigit() or (run.isascii() and _changes_in(run) < CHANGES):
         return []
     small = run.lower()
     kinds = list(map(str.isdigit, small))
     changes = list(accumulate(map(ne, kinds, kinds[1:]), initial=0))
     last = len(small) - PART + 1
     return [small[at : at + PART] for at in range(last) if changes[at + PART - 1] - changes[at] >= CHANGES]
+
+
+def _changes_in(run: str) -> int:
+    """Return how often letters and digits of ASCII take turns in all of it."""
+    return 2 * len(_NUMBER.findall(run)) - run[0].isdigit() - run[-1].isdigit()
 
 
 def _order(part: str) -> int:

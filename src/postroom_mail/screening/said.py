@@ -18,19 +18,30 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 class Said:
-    """`sizes` has the length of each word as a byte, and `shapes` a byte for each character.
+    """`sizes` has the length of each word as a byte, and `letters` and `shapes` a byte for each character.
 
     `long` is where words of ten letters and more are, `signs` all but letters, digits, blanks, dots, commas.
     """
 
-    __slots__ = ("_digits", "_odd", "has_digits", "long", "shapes", "signs", "sizes", "text", "words")
+    __slots__ = (
+        "_digits",
+        "_odd",
+        "has_digits",
+        "letters",
+        "long",
+        "shapes",
+        "signs",
+        "sizes",
+        "text",
+        "words",
+    )
 
     def __init__(self, text: str, most: int | None = None) -> None:
         """`most` is how many characters of it are read word by word."""
         self.text = text
         self.words = text[:most].split()
         self.sizes = sizes_of(self.words)
-        letters = _letters_of(text)
+        self.letters = letters = _letters_of(text)
         self.shapes = letters.translate(_SHAPES)
         self.signs = letters.translate(None, _WITHOUT_SIGNS)
         flags = self.sizes.translate(_IS_LONG)

@@ -50,7 +50,8 @@ _DOTTED = re.compile(r"\.[a-zA-Z]")
 _NAMED = re.compile(r"@|://|\w\.[a-zA-Z]")
 _SIGN_WORDS = re.compile(r"([-_<~/|]) ?(at|dot) ?[-_>~/|]", re.IGNORECASE)
 _SPACED_SIGN = re.compile(r" {1,2}([.@/]|: ?//) {1,2}")
-_SPACED_SIGNS = ((b"@", " @ "), (b"/", " / "), (b"/", " : /"), (b"/", " :/"))
+_BEHIND_A_BLANK = re.compile(r"(?<= )(?:[.@/]|: ?//) ")  # which is found where _SPACED_SIGN is
+_BEFORE_WORDS = re.compile(rb"[-_<~/|]")
 _SIGN_SHAPES = bytes.maketrans(b"_<~/|ADOT", b"-----adot")
 # Blanks in a text, and what may be one outside of ASCII; a sign for all that joins, and for all quotes.
 _JOINT_SHAPES = bytes.maketrans(
@@ -62,7 +63,7 @@ _NUMBER_SIGN = re.compile(r"[,;:]")
 _SIGN = re.compile(r"[./@]\w|\w/")
 _SOFT_BREAK = "=\n"
 _EMPHASIS = re.compile(r"\*\*|~~|`")
-_INNER_EMPHASIS = re.compile(r"\w(?:\*\*|~~|`)\w")
+_INNER_EMPHASIS = re.compile(r"(?<=\w)(?:\*\*|~~|`)\w")
 _SHORT_RUN = b"\x01" * 6
 _ONE_FOR_SHORT = bytes.maketrans(b"\x02\x03\x04\x05", b"\x01\x01\x01\x01")
 _IS_OF_FEW = bytes(SHORTEST_ENCODED <= size < SHORTEST + 2 for size in range(256))
@@ -79,7 +80,7 @@ def spelled(said: Said) -> Iterator[str]:
     if said.has_digits and said.shapes.count(b"0") >= FEWEST_DIGITS:
         forms.append(_of_numbers(said))
     if said.signs or " . " in said.text:
-        forms.append(_of_signs(said.text, said.signs))
+        forms.append(_of_signs(said))
     forms.append(_of_words(said))
     if "\n" in said.text:
         forms.append(_of_lines(said.text))
@@ -138,35 +139,41 @@ def _runs_of_numbers(words: Sequence[str], places: Iterable[int]) -> Iterator[Se
             yield words[max(0, start - 1) : end + 1]
 
 
-def _of_signs(text: str, signs: bytes) -> Iterator[str]:
+def _of_signs(said: Said) -> Iterator[str]:
     """Only the lines with a sign are read again."""
+    text, signs = said.text, said.signs
     if b"\\" in signs:
         yield _OCTAL.sub(lambda found: chr(int(found[1], 8)), _lines_with(_OCTAL, text))
         yield _CSS.sub(lambda found: chr(int(found[1], 16)), _lines_with(_CSS, text))
     if b"=" in signs and _SOFT_BREAK in text:
         yield text.replace(_SOFT_BREAK, "")
-    if b"**" in signs or b"`" in signs or b"~~" in signs:
+    if b"`" in signs or (b"**" in signs and "**" in text) or (b"~~" in signs and "~~" in text):
         yield _EMPHASIS.sub("", _lines_with(_INNER_EMPHASIS, text))
-    if (b'"' in signs or b"'" in signs or b"`" in signs) and _may_be_joined(text):
+    if (b'"' in signs or b"'" in signs or b"`" in signs) and _may_be_joined(said.letters):
         yield _JOINT.sub("", _lines_with(_JOINT, text))
-    if " . " in text or any(sign in signs and form in text for sign, form in _SPACED_SIGNS):
-        yield _SPACED_SIGN.sub(r"\1", _lines_with(_SPACED_SIGN, text))
+    if _has_spaced_sign(text, signs):
+        yield _SPACED_SIGN.sub(r"\1", _lines_with(_BEHIND_A_BLANK, text))
     if b"%" in signs and "%2" in text:
         yield from (
             unquote(word.replace("+", " "), errors="replace") for word in text.split() if "%2" in word
         )
-    if any(map(signs.__contains__, b"-_<~/|")) and _has_sign_words(text):
+    if _BEFORE_WORDS.search(signs) and _has_sign_words(said.letters):
         yield _SIGN_WORDS.sub(_sign_of, _lines_with(_SIGN_WORDS, text))
 
 
-def _has_sign_words(text: str) -> bool:
-    shapes = text.encode("latin-1", "replace").translate(_SIGN_SHAPES)
+def _has_spaced_sign(text: str, signs: bytes) -> bool:
+    if " . " in text or (b"@" in signs and " @ " in text):
+        return True
+    return b"/" in signs and (" / " in text or "// " in text)
+
+
+def _has_sign_words(letters: bytes) -> bool:
+    shapes = letters.translate(_SIGN_SHAPES)
     return b"-at" in shapes or b"-dot" in shapes
 
 
-def _may_be_joined(text: str) -> bool:
-    shapes = text.encode("latin-1", "replace").translate(_JOINT_SHAPES)
-    return _JOINT_SHAPE.search(shapes) is not None
+def _may_be_joined(letters: bytes) -> bool:
+    return _JOINT_SHAPE.search(letters.translate(_JOINT_SHAPES)) is not None
 
 
 def _lines_with(pattern: re.Pattern[str], text: str) -> str:
