@@ -64,6 +64,7 @@ _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _MIXED_SCRIPTS = re.compile(
     r"(?<![\w@.-])(?=[^\s\u0370-\u052f]{0,64}[\u0370-\u052f])(?=[^\sA-Za-z0-9]{0,64}[A-Za-z0-9])\S{2,500}"
 )
+_GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
 _ALIKE = TO_LATIN | str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0405\u0408"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7",
@@ -93,7 +94,7 @@ def readable(text: str) -> str:
         return plain
     if _OTHER_DIGIT.search(plain):
         plain = _OTHER_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), plain)
-    if _MIXED_SCRIPTS.search(plain):
+    if _GREEK_OR_CYRILLIC.search(plain) and _MIXED_SCRIPTS.search(plain):
         plain = _MIXED_SCRIPTS.sub(lambda found: found[0].translate(_ALIKE), plain)
     return _FULL_STOP.sub(".", plain) if "\u3002" in plain else plain
 
