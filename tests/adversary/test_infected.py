@@ -154,8 +154,9 @@ def is_any_waiting(tx: Tx) -> bool:
 
 
 async def until_examined(server: Server, inbox_id: str, count: int) -> list[dict[str, Any]]:
+    """What is listed waits from then on, so that is asked first."""
     async with asyncio.timeout(120):
-        while await server.resources.db.read(is_any_waiting) or len(await listed(server, inbox_id)) < count:
+        while len(await listed(server, inbox_id)) < count or await server.resources.db.read(is_any_waiting):
             await asyncio.sleep(PAUSE_SECONDS)
     return await listed(server, inbox_id)
 
