@@ -39,7 +39,7 @@ from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.storage.opening import open_database
 from postroom.upkeep import integrity
 from postroom.web.api import messages, search
-from tests import kept_connections, late_imports, memory_folder, programs, shares, warm_start
+from tests import kept_connections, late_imports, memory_folder, programs, shares, warm_reader, warm_start
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.mail.keys import give_every_domain_this_key
@@ -175,6 +175,7 @@ def pytest_collection(session: pytest.Session) -> None:
     if is_side_by_side(session.config):
         signing_key()
         warm_start.share_fork_server()  # it loads while tests are collected
+        warm_reader.take_from_fork_server()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

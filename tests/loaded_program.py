@@ -24,6 +24,7 @@ MODULES = (
     "postroom.storage.engines.postgres",
     "postroom_client.client",
     "postroom_client.mcp.server",
+    "postroom_mail.files.child",
     "anyio._backends._asyncio",
     "cryptography.hazmat.backends.openssl",
     "cryptography.x509",
