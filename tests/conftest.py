@@ -219,9 +219,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "database_url" in metafunc.fixturenames and "database_url" not in chosen:
-        marks = {mark.name for mark in metafunc.definition.iter_markers()}
-        is_one_enough = "sqlite_alone" in marks and "both_databases" not in marks
-        metafunc.parametrize("database_url", ENGINES[:1] if is_one_enough else ENGINES, indirect=True)
+        marks = (mark.name for mark in metafunc.definition.iter_markers())
+        nearest = next((name for name in marks if name in ("sqlite_alone", "both_databases")), "")
+        engines = ENGINES[:1] if nearest == "sqlite_alone" else ENGINES
+        metafunc.parametrize("database_url", engines, indirect=True)
 
 
 @pytest.fixture

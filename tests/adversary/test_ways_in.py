@@ -203,6 +203,7 @@ def naming_another() -> list[Hostile]:
     return [mail for mail in tried if b"From: Bank <ceo@bank.example>" in mail.raw][: MESSAGES // 3]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 async def test_nobody_becomes_known_by_a_further_sender_in_the_email_of_another(
     server: Server, way: WayIn

@@ -70,6 +70,7 @@ async def test_the_stream_tells_what_is_asked_for_and_nothing_else(
         await asyncio.to_thread(knock, stranger)
 
 
+@pytest.mark.sqlite_alone
 async def test_webhooks_are_signed_and_told_in_these_words(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id
     other = (await new(api, username="other")).inbox_id

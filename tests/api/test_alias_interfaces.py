@@ -106,6 +106,7 @@ async def first_of(server: Server, inbox_id: str) -> dict[str, Any] | None:
     return page["data"][0] if page["data"] else None
 
 
+@pytest.mark.sqlite_alone
 async def test_an_own_alias_is_no_contact_and_searching_in_it_is_searching_in_its_inbox(
     server: Server,
 ) -> None:

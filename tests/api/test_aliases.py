@@ -172,6 +172,7 @@ async def test_two_that_want_one_address_at_once_are_told_apart(host: Server) ->
     assert sorted(each.status_code for each in answers) == [201, 409, 409, 409, 409, 409]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_leaves_in_the_name_of_an_alias(host: Server, peer: SmtpPeer) -> None:
     inbox_id = await inbox_of(host, "support")
     await add(host, inbox_id, f"billing@{OURS}")
@@ -211,6 +212,7 @@ async def failed_of(host: Server, message_id: str) -> dict[str, Any] | None:
     return message if message["status"] == "failed" else None
 
 
+@pytest.mark.sqlite_alone
 async def test_answers_leave_the_inbox_out_whatever_it_is_called(host: Server, peer: SmtpPeer) -> None:
     inbox_id = await inbox_of(host, "support")
     await add(host, inbox_id, f"billing@{OURS}")
@@ -288,6 +290,7 @@ async def test_what_follows_an_email_of_an_alias_is_in_its_name(host: Server, pe
     assert more["fromAddr"] == f"billing@{OURS}"
 
 
+@pytest.mark.sqlite_alone
 async def test_an_email_is_written_in_the_name_of_an_alias_on_the_pages(host: Server) -> None:
     inbox_id = await inbox_of(host, "support")
     await add(host, inbox_id, f"billing@{OURS}")
@@ -342,6 +345,7 @@ async def test_a_catch_all_takes_what_nobody_has(host: Server) -> None:
     assert (await host.api.patch(f"/v1/inboxes/{named}", json={"catchAll": True})).json()["catchAll"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_catch_all_needs_a_domain_of_ones_own_without_people(host: Server) -> None:
     account_id, stranger = await stranger_of(host)
     async with stranger:
@@ -425,6 +429,7 @@ async def test_mail_to_postmaster_and_abuse_goes_to_the_operator(host: Server) -
         assert refused.json()["error"] == "address_taken"
 
 
+@pytest.mark.sqlite_alone
 async def test_the_page_of_an_inbox_has_its_addresses(host: Server) -> None:
     inbox_id = await inbox_of(host, "support")
     path = f"/app/inboxes/{inbox_id}"

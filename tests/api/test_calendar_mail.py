@@ -75,6 +75,7 @@ def signals_of(message: dict[str, Any]) -> list[str]:
     return [each["name"] for each in message["signals"] if each["name"].startswith("calendar")]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_the_organizer_writes_changes_the_event_and_what_anybody_else_writes_is_shown_as_forged(
     server: Server,
 ) -> None:
@@ -118,6 +119,7 @@ async def test_what_the_organizer_writes_changes_the_event_and_what_anybody_else
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_attendees_are_invited_by_email_and_their_answers_show_on_the_event(server: Server) -> None:
     inbox_id, other_id = await server.new_inbox("hello"), await server.new_inbox("bob")
     people = [{"address": "bob@postroom.localhost"}, {"address": "ann@example.com", "name": "Ann"}]

@@ -41,6 +41,7 @@ async def kinds_of(server: Server) -> list[str]:
     return [each["event"] for each in page["data"] if each["event"].startswith("calendar.")]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_has_a_calendar_and_its_series_is_read_and_changed_in_its_time_zone(
     server: Server,
 ) -> None:
@@ -257,6 +258,7 @@ async def test_events_are_found_by_their_words_at_any_time_and_within_one(server
     assert (wrong.status_code, wrong.json()["field"]) == (400, "q")
 
 
+@pytest.mark.sqlite_alone
 async def test_the_log_tells_of_what_is_imported_and_still_to_come_up_to_a_number(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     (calendar,) = (await server.api.get(f"/v1/calendars?inboxId={inbox_id}")).json()["data"]
@@ -276,6 +278,7 @@ async def test_the_log_tells_of_what_is_imported_and_still_to_come_up_to_a_numbe
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_what_follows_is_told_with_its_end_in_one_transaction_and_the_removed_are_told_too(
     server: Server,
 ) -> None:

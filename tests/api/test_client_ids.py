@@ -63,6 +63,7 @@ async def test_a_client_id_counts_within_its_pod_or_inbox(server: Server) -> Non
         assert stranger.status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_files_of_a_repeated_draft_are_not_taken(server: Server) -> None:
     bob = await server.new_inbox("bob")
     path, body = f"/v1/inboxes/{bob}/drafts", {"subject": "One", "clientId": "d"}

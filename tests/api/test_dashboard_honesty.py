@@ -148,7 +148,6 @@ async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(se
         assert "At its hour" not in (await page.get("/app/drafts")).text
 
 
-@pytest.mark.both_databases
 async def test_the_audit_log_names_what_was_changed(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "night agent"})).json()

@@ -203,7 +203,6 @@ def add_account(tx: Tx, now: int) -> str:
     return token
 
 
-@pytest.mark.both_databases
 async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db: Database) -> None:
     inbox = await db.write(make_inbox)
     sizes = (10, *[PAGE_BYTES // 4] * 5)

@@ -114,6 +114,7 @@ async def test_with_a_folder_junk_is_in_no_list_thread_count_and_search(server: 
     assert (await server.api.post(f"/v1/messages/{junk['id']}/release")).json()["error"] == "nothing_to_do"
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_not_junk_comes_in_as_if_it_came_now_and_junk_leaves_its_thread(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello", action="folder")
     await server.deliver(offer(), "hello")
@@ -173,6 +174,7 @@ async def test_who_was_written_to_answers_and_allowed_senders_are_no_junk_by_wor
     assert (await kinds(server))[-1] == "message.junk", "a stranger has no such reason"
 
 
+@pytest.mark.sqlite_alone
 async def test_junk_is_set_on_account_pod_and_inbox_and_wrong_values_name_themselves(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello")
     assert (await server.api.patch("/v1/account", json={"junk": {"action": "folder"}})).status_code == 200
@@ -252,6 +254,7 @@ async def test_in_v0_junk_has_the_label_spam_and_an_event_of_its_own(server: Ser
     assert "message.received.spam" in agentmail_events.NOT_BY_DEFAULT
 
 
+@pytest.mark.sqlite_alone
 async def test_a_folder_of_another_mail_client_teaches_and_is_not_stored(server: Server) -> None:
     words = [
         b"Subject: Parser patch %d\r\nFrom: dev@work.example\r\n\r\nplumbus grommet %d" % (n, n)
@@ -325,6 +328,7 @@ async def test_pages_say_of_many_that_they_are_junk_or_not(server: Server) -> No
     assert subjects == ["FREE!!! $$$ Make money fast"] * 2
 
 
+@pytest.mark.sqlite_alone
 async def test_agents_see_no_junk_in_the_lists_and_searches_of_mcp(server: Server) -> None:
     inbox_id = await an_inbox(server, "hello", action="folder")
     await server.deliver(offer(), "hello")

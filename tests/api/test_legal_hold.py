@@ -92,6 +92,7 @@ async def test_a_hold_keeps_what_it_covers_from_every_way_of_deletion(server: Se
     assert actions.count("thread.legal_hold") == 4
 
 
+@pytest.mark.sqlite_alone
 async def test_each_hold_is_told_when_it_is_set_and_when_it_is_lifted(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     thread_id = await receive(server)

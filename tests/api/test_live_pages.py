@@ -92,7 +92,6 @@ async def test_a_page_whose_last_event_is_not_in_the_log_is_told_of_many(server:
         assert await hear(page) == {"last": "", "counts": {}, "places": ["many"]}
 
 
-@pytest.mark.both_databases
 async def test_a_page_closes_when_its_session_ends(server: Server) -> None:
     async with signed_in(server) as client, open_page(server, client) as page:
         await client.post("/app/sign-out")

@@ -305,6 +305,7 @@ async def newest_inbound(server: Server, inbox_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_no_answer_to_machines_and_no_way_round_in_circles(server: Server) -> None:
     inbox_id, other_id = await server.new_inbox("hello"), await server.new_inbox("other")
     answering = await make(server, "hello", {"type": "reply", "body": "Thanks"})
@@ -487,6 +488,7 @@ async def test_a_rule_moves_to_junk_and_no_program_hears_of_it_as_received(serve
     assert [each["folder"] for each in found] == ["junk"]
 
 
+@pytest.mark.sqlite_alone
 async def test_the_page_of_rules_shows_matches_before_it_saves(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.deliver(raw_mail("hello", subject="<b>Plan</b>"), "hello")

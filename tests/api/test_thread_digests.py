@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,6 +110,7 @@ async def test_a_list_says_who_writes_and_what_is_new_through_every_change(serve
     )
 
 
+@pytest.mark.sqlite_alone
 async def test_an_older_email_a_crowd_and_an_unreadable_sender_are_shown_as_they_are(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     crowd = ", ".join(f"p{number}@example.com" for number in range(30))

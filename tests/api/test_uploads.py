@@ -169,6 +169,7 @@ async def test_an_upload_ends_with_its_time_its_key_and_its_room(server: Server)
     assert many == [201] * limits.UPLOADS_WAITING + [422]
 
 
+@pytest.mark.sqlite_alone
 async def test_no_key_attaches_what_it_may_not_read(server: Server) -> None:
     """Uploads of other inboxes and files of other accounts are answered like unknown ones."""
     inbox_id, other_id = await server.new_inbox("hello"), await server.new_inbox("other")

@@ -61,6 +61,7 @@ async def test_what_a_client_stores_with_attendees_invites_changes_and_cancels_o
         assert await agenda(server, inbox_id, *DAY) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_an_attendee_answers_by_its_file_and_changes_nothing_else(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     writer = Writer(server)
@@ -98,6 +99,7 @@ async def test_an_attendee_answers_by_its_file_and_changes_nothing_else(server: 
     assert (await kinds_of(server))[:2] == ["calendar.invited", "calendar.answered"]
 
 
+@pytest.mark.sqlite_alone
 async def test_an_attendee_answers_one_occurrence_of_a_series(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await Writer(server).write(more="RRULE:FREQ=DAILY;COUNT=3\n")

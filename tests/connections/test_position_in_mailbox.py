@@ -80,6 +80,7 @@ async def test_what_was_there_before_stays_there_also_after_all_uids_changed(
         assert [each for each in found if each != "edge"] == ["last", "new"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_date_to_begin_with_is_asked_of_old_email_alone(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

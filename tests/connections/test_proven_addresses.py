@@ -32,6 +32,7 @@ async def until(server: Server, connection_id: str, state: str) -> str | None:
     return error
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_counts_after_a_login_that_worked(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -221,6 +221,7 @@ async def test_what_is_wrong_with_a_target_is_said(server: Server) -> None:
 HOSTILE = "<!channel> [pay](https://evil.example) @everyone ```"
 
 
+@pytest.mark.sqlite_alone
 async def test_a_target_that_wants_it_gets_the_whole_email_as_text_and_a_link_that_needs_a_sign_in(
     server: Server,
 ) -> None:

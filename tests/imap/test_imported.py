@@ -52,6 +52,7 @@ async def send(server: Server, inbox_id: str, **body: Any) -> dict[str, Any]:
     return shown | {"code": answer.status_code}
 
 
+@pytest.mark.sqlite_alone
 async def test_an_appended_mail_makes_its_sender_neither_known_nor_a_part_of_a_thread(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.deliver(raw_mail(message_id="<question@example.com>"), "agent")
@@ -198,6 +199,7 @@ async def test_a_letter_of_the_server_to_a_person_is_appended_to_no_folder(serve
     assert await listed(server, inbox_id, "drafts") == []
 
 
+@pytest.mark.sqlite_alone
 async def test_a_link_to_a_person_that_is_forwarded_in_a_draft_no_longer_works(server: Server) -> None:
     await server.new_inbox("agent")
     await invite(server, "ann@corp.example")

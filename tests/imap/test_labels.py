@@ -126,6 +126,7 @@ async def test_what_comes_back_from_trash_is_in_all_folders_of_its_labels(db: Da
     await db.write(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_copied_to_a_label_and_deleted_in_inbox_is_moved(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)

@@ -129,6 +129,7 @@ async def test_labels_are_folders(server: Server) -> None:
     assert all(thread["labels"] == [] for thread in await threads_of(server, inbox_id))
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_deleted_goes_to_trash_and_from_there_for_good(server: Server) -> None:
     inbox_id = await three_mails(server)
     key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "program"})).json()[

@@ -181,6 +181,7 @@ async def finds(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_an_infected_email_leaves_by_no_other_way(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -85,6 +85,7 @@ def zero_the_page(content: bytearray, start: int, subject: int) -> None:
     content[start : start + 4096] = bytes(4096)
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("damage", [flip_a_byte, flip_the_length, zero_the_page])
 @pytest.mark.parametrize("record", [0, 119])
 async def test_whole_emails_behind_damage_in_the_newest_segment_are_stored(

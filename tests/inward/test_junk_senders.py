@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from postroom.clock import DAY, MINUTE
 from tests.api.test_junk import NOTE, OFFER, came, messages_of
 from tests.conftest import Server
@@ -34,6 +36,7 @@ def weights(message: dict[str, Any]) -> dict[str, float]:
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_a_sender_is_known_after_a_day_and_neither_junk_nor_who_sends_it_is(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

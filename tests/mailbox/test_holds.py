@@ -86,6 +86,7 @@ async def test_holds_are_chosen_by_key_recipient_and_whether_a_person_decides(
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_loop_looks_at_what_is_due_and_what_was_woken(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         scheduled = put(tx, inbox, 1, state=SCHEDULED, due_at=START + 10).message_id

@@ -93,6 +93,7 @@ async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_s
     assert await db.read(listed) == [each for each in told for _ in range(2)]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_thread_has_so_many_labels_and_not_one_more(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         message = put_mail(tx, inbox)

@@ -45,6 +45,7 @@ async def test_what_was_captured_and_whether_files_are_read_is_told(db: Database
     await db.write(run)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_page_has_at_least_one_message_however_large(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         for word in ("one", "two"):

@@ -28,6 +28,7 @@ async def sent(server: Server, inbox_id: str, **body: Any) -> dict[str, Any]:
     return dict((await server.api.get(f"/v1/messages/{answer.json()['id']}")).json())
 
 
+@pytest.mark.sqlite_alone
 async def test_the_nearest_setting_counts_in_the_language_of_the_thread(server: Server) -> None:
     bob = await server.new_inbox("bob")
     assert (await sent(server, bob))["bodyText"].strip() == "Hello"

@@ -51,6 +51,7 @@ def require_signed(shown: dict[str, Any], keys: dict[str, Any]) -> None:
     Ed25519PublicKey.from_public_bytes(public).verify(signature, canonical(content))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_receipt_says_who_decided_how_and_what_left(sender: Server, peer: SmtpPeer) -> None:
     inbox_id = await sender.new_inbox("proven")
     await sender.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
@@ -241,6 +242,7 @@ async def test_a_refusal_joins_the_chain_with_its_final_count(db: Database) -> N
     assert [line["entry"]["count"] for line in lines if "entry" in line] == [3]
 
 
+@pytest.mark.sqlite_alone
 async def test_heads_are_kept_hourly_and_the_log_is_exported_daily(server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "evidence"
     resources = replace(server.resources, config=replace(server.resources.config, audit_export=str(folder)))

@@ -66,6 +66,7 @@ async def test_a_value_of_a_stranger_waits_for_a_person_however_it_is_written(se
         assert (kind, bait["id"]) in found, (body, found)
 
 
+@pytest.mark.sqlite_alone
 async def test_values_may_go_back_to_their_writer_and_what_is_ones_own_to_anybody(server: Server) -> None:
     made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "originGuard": "hold"})
     bob = made.json()["id"]
@@ -92,6 +93,7 @@ async def test_a_link_among_many_to_one_host_is_known_by_its_host(server: Server
     assert [each["kind"] for each in held["hold"]["origins"]] == ["host"]
 
 
+@pytest.mark.sqlite_alone
 async def test_the_strictest_step_counts_and_trusted_values_go_anywhere(server: Server) -> None:
     bob = await lured(server, None)
     marked = (await post(server, bob, body=f"Pay to {IBAN}")).json()

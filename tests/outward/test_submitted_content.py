@@ -230,6 +230,7 @@ def everything(raw: bytes) -> str:
     return "\n".join(found)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_header_field_is_in_the_hash_and_on_the_page_or_it_is_not_sent(
     server: Server, peer: SmtpPeer
 ) -> None:
@@ -267,6 +268,7 @@ async def test_a_header_field_is_in_the_hash_and_on_the_page_or_it_is_not_sent(
     assert mail.raw.endswith(stored), "what is stored is what was sent"
 
 
+@pytest.mark.sqlite_alone
 async def test_a_hidden_part_is_held_by_a_rule_and_shown_or_it_is_not_sent(
     server: Server, peer: SmtpPeer
 ) -> None:
@@ -329,6 +331,7 @@ PICTURE = parts(
 )
 
 
+@pytest.mark.sqlite_alone
 async def test_texts_files_and_pictures_arrive_as_they_were_read(server: Server, peer: SmtpPeer) -> None:
     inbox_id = await server.new_inbox("agent")
     given = "Message-ID: <1@client>\r\nReply-To: a@there.example, B <b@there.example>\r\n"

@@ -227,6 +227,7 @@ async def test_only_who_may_write_logs_in_and_tls_may_be_started(server: Server)
     assert len(await sent(server, inbox_id)) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_a_recipient_that_a_policy_refuses_is_named_and_recorded(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     rule = {"direction": "outbound", "type": "block", "value": "example.com"}
