@@ -101,6 +101,14 @@ async def test_mail_comes_once_also_after_a_restart_and_with_new_numbers(
     assert len(dovecot.mails_of(USER)) == 5  # nothing was deleted there
 
 
+async def test_a_connection_since_no_real_date_is_refused(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    body = {"kind": "imap", "host": "127.0.0.1", "username": USER, "password": PASSWORD, "inboxId": inbox_id}
+    for since in ("2026-02-31", "0000-01-01", "yesterday"):
+        answer = await server.api.post("/v1/connections", json={**body, "since": since})
+        assert (answer.status_code, answer.json()["field"]) == (400, "since"), since
+
+
 @pytest.mark.sqlite_alone
 async def test_mail_is_marked_or_moved_there_and_tags_lead_to_other_inboxes(
     server: Server, dovecot: Dovecot
@@ -120,6 +128,8 @@ async def test_mail_is_marked_or_moved_there_and_tags_lead_to_other_inboxes(
     assert other["externalAddress"] == "agent+orders@example.com"
     path = f"/v1/connections/{shown['id']}"
     assert (await server.api.patch(path, json={"after": "seen"})).json()["after"] == "seen"
+    await until_state(server, shown["id"], "live")
+    assert (await server.api.patch(path, json={"after": "seen"})).json()["state"] == "live"  # nothing new
     await dovecot.put(USER, mail("newer"))
     await until_there(server, inbox_id, "new", "newer")
     assert (await server.api.delete(path)).status_code == 204

@@ -1,5 +1,6 @@
 """Operations on connections: external mailboxes, and mail services that post here."""
 
+from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -260,6 +261,7 @@ def require_complete(body: NewConnection) -> None:
                 raise BadRequest(f"{field} is missing.", field=field)
         if (body.password is None) == (body.oauth is None):
             raise BadRequest("Give a password, or oauth instead.", field="password")
+        require_date(body.since or "now")
         return
     if body.provider is None:
         raise BadRequest(f"provider is missing. Use {' or '.join(get_args(Provider))}.", field="provider")
@@ -268,6 +270,14 @@ def require_complete(body: NewConnection) -> None:
         raise BadRequest(
             "apiKey is missing: Resend posts only the id of an email, which is then fetched.", field="apiKey"
         )
+
+
+def require_date(since: str) -> None:
+    try:
+        if since != "now":
+            date.fromisoformat(since)
+    except ValueError:
+        raise BadRequest(f"since is not a date: {since!r}.", field="since") from None
 
 
 def require_usable_key(provider: str, key: str | None) -> None:
@@ -320,9 +330,9 @@ def change_connection(
             password=body.password,
             oauth=plain(body.oauth),
         ),
-        state=connections.CONNECTING,
-        last_error=None,
     )
+    if (changed.settings, changed.hidden) != (before.settings, before.hidden):  # else nobody starts it again
+        changed = replace(changed, state=connections.CONNECTING, last_error=None)
     require_inboxes(tx, caller.scope, changed)
     address_uses.require_external(tx, changed, config.domain)
     connections.put(tx, changed)

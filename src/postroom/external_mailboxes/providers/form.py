@@ -90,8 +90,8 @@ def _read_multipart(body: bytes, boundary: bytes) -> dict[str, bytes]:
         )
         parser.write(body)
         parser.finalize()
-    except ValueError as error:
-        raise BrokenPost(f"The form cannot be read: {error}") from None
+    except ValueError:
+        raise BrokenPost("The form cannot be read. Is the URL set at the right service?") from None
     if not parts.is_whole:
         raise BrokenPost("The form is incomplete. Post it again.")
     return parts.found
