@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import re
 import smtplib
 import time
 import zipfile
@@ -40,9 +41,15 @@ KILLS = int(os.environ.get("POSTROOM_TEST_ERASURE_KILLS", "4"))
 PATIENCE_SECONDS = 120
 INBOXES, MAILS = 6, 3
 ALL = INBOXES * MAILS
+SENT = 1  # to the contact
 LONG = base64.encodebytes(random.Random(1).randbytes(200_000)).decode()  # more than sockets hold
 ANN, BEN = "ann@example.com", "ben@example.com"
 SECRET = "zebraquagga"
+
+ERASED = {"messages": ALL + SENT, "files": ALL, "drafts": 1, "calendarEvents": 1, "contacts": INBOXES} | {
+    "suppressions": 1,
+    "kept": 0,
+}
 
 T = TypeVar("T")
 
@@ -51,12 +58,13 @@ class Rows(NamedTuple):
     """What is stored, read at once."""
 
     job: Job
-    messages: int  # from the contact
+    messages: int  # from the contact, and to it
     contacts: int
 
 
 class Document(msgspec.Struct, rename="camel"):
     from_addr: str
+    header_to: str
 
 
 def api(running: Running) -> httpx2.Client:
@@ -72,6 +80,21 @@ def furnish(running: Running, client: httpx2.Client) -> None:
         hand_in(running, sender, text, names)
     for address in (ANN, BEN):
         wait_until(partial(has_received, client, address), "all is examined")
+
+
+def name_elsewhere(client: httpx2.Client) -> None:
+    """In a sent email, a draft, an appointment and the suppressions."""
+    inbox_id = client.get("/v1/inboxes").json()["data"][0]["id"]
+    fields = {"to": f"Ann <{ANN}>", "subject": SECRET, "body": f"{SECRET} for {ANN}"}
+    calendar_id = client.get(f"/v1/calendars?inboxId={inbox_id}").json()["data"][0]["id"]
+    day = {"start": "2026-11-20", "end": "2026-11-21", "allDay": True}
+    for path, body in (
+        (f"/v1/inboxes/{inbox_id}/send", fields),
+        (f"/v1/inboxes/{inbox_id}/drafts", fields),
+        ("/v1/calendar-events", {"calendarId": calendar_id, "summary": f"Lunch with {ANN}", **day}),
+        ("/v1/suppressions", {"address": ANN}),
+    ):
+        client.post(path, json=body, headers={"Idempotency-Key": path}).raise_for_status()
 
 
 def hand_in(running: Running, sender: str, text: str, names: list[str]) -> None:
@@ -117,9 +140,10 @@ def look(folder: Path, database_url: str) -> Rows:
         tx.run("update examinations set due_at = 0")
         [job] = tx.all("select * from jobs")
         stored = [documents.plain(row["document"]) for row in tx.all("select document from messages")]
-        senders = [msgspec.json.decode(each, type=Document).from_addr for each in stored]
+        read = [msgspec.json.decode(each, type=Document) for each in stored]
+        named = [ANN in f"{each.from_addr} {each.header_to}" for each in read]
         contacts = tx.all("select inbox_id from contacts where address = :ann", ann=ANN)
-        return Rows(Job.from_row(job), sum(ANN in each for each in senders), len(contacts))
+        return Rows(Job.from_row(job), sum(named), len(contacts))
 
     return ask(folder, database_url, lambda db: db.write(read))
 
@@ -129,6 +153,7 @@ def test_an_erasure_goes_on_after_each_death_and_says_what_is_done(database_url:
     folder = tmp_path / "data"
     with serving_process(folder, database_url, workers=0) as running, api(running) as client:
         furnish(running, client)
+        name_elsewhere(client)
         job_id = client.delete(f"/v1/contacts/{ANN}").json()["jobId"]
         running.kill()
     before, ends = look(folder, database_url), time.monotonic() + PATIENCE_SECONDS
@@ -142,10 +167,11 @@ def test_an_erasure_goes_on_after_each_death_and_says_what_is_done(database_url:
         before = after
     with serving_process(folder, database_url, workers=0) as running, api(running) as client:
         job = wait_until(lambda: finished(client, job_id), "the job is done")
-        counts = {name: job["result"][name] for name in ("messages", "files", "contacts", "kept")}
-        assert counts == {"messages": ALL, "files": ALL, "contacts": INBOXES, "kept": 0}
+        counts = {name: job["result"][name] for name in ERASED}
+        assert counts == ERASED
         assert job["done"] == job["total"]
         require_gone(client)
+        require_receipt(client, job)
     left = look(folder, database_url)
     assert (left.messages, left.contacts) == (0, 0)
     ask(folder, database_url, lambda db: require_nothing_anywhere(db, folder))
@@ -165,7 +191,7 @@ def require_truthful(before: Job, after: Rows) -> None:
     """What is gone is counted, and what is counted is gone."""
     job = after.job
     assert before.done <= job.done <= job.total
-    assert job.result.get("messages", 0) == ALL - after.messages
+    assert job.result.get("messages", 0) == ALL + SENT - after.messages
     assert job.result.get("contacts", 0) == INBOXES - after.contacts
 
 
@@ -182,13 +208,23 @@ def require_gone(client: httpx2.Client) -> None:
     assert log.verify() == []
 
 
+def require_receipt(client: httpx2.Client, job: dict[str, Any]) -> None:
+    """What was erased is said once, by the job and by the audit log alike; nothing goes to the address."""
+    [entry] = client.get("/v1/audit?action=contact.erased").json()["data"]
+    assert {**entry["after"], "address": ""} == {**job["result"], "address": ""}
+    inbox_id = client.get("/v1/inboxes").json()["data"][0]["id"]
+    fields = {"to": ANN, "subject": "Hi", "body": "Hello"}
+    answer = client.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers={"Idempotency-Key": "again"})
+    assert answer.json()["error"] == "recipient_suppressed"
+
+
 async def require_nothing_anywhere(db: Database, folder: Path) -> None:
     """Also in no file, once those that a death left without an owner are old enough."""
     later = SystemClock().now() + MINUTE  # when what the dead held has ended
     while await indexing.step(db, "index", later):
         pass
     await index_upkeep.tidy(db)
-    assert await db.read(tables_with, {SECRET}) == {}
+    assert await db.read(tables_with, {SECRET, re.escape(ANN)}) == {}
     files = [path for path in (folder / "blobs").rglob("*") if path.is_file()]
     for path in files:
         os.utime(path, (0, 0))
