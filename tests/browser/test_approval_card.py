@@ -13,6 +13,7 @@ HOSTILE = "<img src=x onerror=parent.postMessage('out','*')>"
 CARD: dict[str, Any] = {
     "state": "held",
     "reasons": ["always"],
+    "origins": [HOSTILE],
     "from": "bob@postroom.localhost",
     "to": HOSTILE,
     "bcc": "",

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.api.test_send import first_message
 from tests.client.test_mcp_tasks import TASKS, ask
 from tests.conftest import Server
 from tests.outward.test_holds import set_rule
+from tests.outward.test_origin_guard import IBAN, lured
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -69,3 +71,15 @@ async def test_the_page_is_a_resource_that_loads_nothing(server: Server) -> None
     assert page["_meta"]["ui"]["csp"] == {"connectDomains": [], "resourceDomains": []}
     for way in ("src=", "href=", "http://", "fetch(", "innerHTML", "eval(", "approve("):
         assert way not in page["text"], way
+
+
+async def test_an_agent_is_told_of_which_email_a_value_came_and_not_which_value(server: Server) -> None:
+    bob = await lured(server, "hold")
+    bait = await first_message(server, bob)
+    order = {"to": ["dan@example.org"], "subject": "Hi", "body": f"Pay to {IBAN}", "inbox_id": bob}
+    made = await call(server, "send_email", {}, **order)
+    said = made["structuredContent"]["what_happens_next"]
+    assert f"iban of {bait['id']}" in said
+    assert "DE89" not in json.dumps(made)
+    shown = await call(server, "get_message_status", APPS, message_id=made["structuredContent"]["message_id"])
+    assert shown["_meta"][KEY]["origins"] == [f"{IBAN.replace(' ', '')} (iban) of {bait['id']}"]

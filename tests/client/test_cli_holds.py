@@ -17,6 +17,7 @@ from tests.api.test_send import first_message
 from tests.client.live import LiveServer, Shell
 from tests.conftest import Server, until_somebody_listens
 from tests.outward.test_holds import EVERYTHING, add_key, set_rule
+from tests.outward.test_origin_guard import IBAN, lured
 
 pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 
@@ -303,3 +304,16 @@ async def test_the_library_changes_rules_budgets_policies_and_keys(server: Serve
         assert (await client.list_policy_audit(since="2026-01-01T00:00:00Z")).total == 0
         with pytest.raises(NotFound):
             await client.delete_thread("thr_1")
+
+
+async def test_a_person_sees_which_value_came_from_whom(server: Server, person: Person) -> None:
+    bob = await lured(server, "hold")
+    bait = await first_message(server, bob)
+    mail = ("--inbox-id", bob, "--to", "dan@example.org", "--subject", "Hi", "--body", f"Pay to {IBAN}")
+    told = await person.human("send", *mail)
+    [waiting] = (await person.json("approvals", "list"))["data"]
+    shown = await person.human("approvals", "show", waiting["message"]["id"])
+    for said in (told, shown):
+        assert f"{IBAN.replace(' ', '')} (iban) of {bait['id']}" in said
+    [entry] = (await server.api.get("/v1/audit?action=origin.found")).json()["data"]
+    assert (entry["address"], bool(entry["userAgent"])) == ("127.0.0.1", True)

@@ -31,6 +31,8 @@ def test_the_settings_of_the_account_are_changed_and_cleared(shell: Shell) -> No
 def test_an_inbox_a_pod_and_a_key_have_them_too(shell: Shell, inbox: Inbox) -> None:
     junk = ("--junk", '{"action": "reject", "rejectThreshold": 0.999}')
     assert shell.json("inboxes", "update", inbox.id, *junk, "--disclosure", LINE)["disclosure"]["header"]
+    shown = shell.human("inboxes", "update", inbox.id, "--origin-guard", "hold")
+    assert ("hold" in shown, "reject" in shown, "Written by" in shown) == (True, True, True)
     pod = shell.json("pods", "create", "--name", "p", *junk)
     assert pod["junk"]["rejectThreshold"] == 0.999
     made = shell.json("keys", "create", "--name", "guarded", "--origin-guard", "refuse")

@@ -188,7 +188,7 @@ async def test_what_was_changed_removed_or_swapped_is_named(db: Database) -> Non
     cases: list[tuple[list[dict[str, Any]], str]] = [
         ([*entries[:2], changed, *entries[3:], *others], f"{ids[2]} changed: its hash"),
         ([*entries[:2], rehashed, *entries[3:], *others], f"{ids[3]} changed or swapped"),
-        ([*entries[:2], *entries[3:], *others], f"{ids[3]} removed: entries 3 to 3"),
+        ([*entries[:2], *entries[3:], *others], f"{ids[3]} removed: entry 3 is missing"),
         ([entries[0], *swapped, *entries[3:], *others], f"{ids[1]} changed"),
         ([*entries[:4], *others], "head 5 removed"),
         ([*entries, *[each for each in others if "key" not in each]], "head 5 the key"),

@@ -51,8 +51,10 @@ def verify(
 def _sentences(logs: "list[AuditLog]", *, is_pinned: bool) -> list[str]:
     """Return what was found correct, and what the files cannot prove."""
     heads, receipts = sum(len(log.heads) for log in logs), sum(len(log.receipts) for log in logs)
-    counted = f"{sum(len(log.entries) for log in logs)} entries and {heads} signed heads"
-    told = [f"{counted} are correct." if not receipts else f"{counted} are correct, and {receipts} receipts."]
+    entries = sum(len(log.entries) for log in logs)
+    also = f", and {_counted(receipts, 'receipt', 'receipts')}" if receipts else ""
+    heads_told = _counted(heads, "signed head", "signed heads")
+    told = [f"{_counted(entries, 'entry', 'entries')} and {heads_told} are correct{also}."]
     for log in logs:
         first, last = min(log.entries, default=1), max(log.entries, default=0)
         signed = max((head["count"] for head in log.heads), default=0)
@@ -65,10 +67,16 @@ def _sentences(logs: "list[AuditLog]", *, is_pinned: bool) -> list[str]:
     return told
 
 
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
 def _read(log: "AuditLog", path: Path) -> None:
     try:
         log.read(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise typer.BadParameter(f"{path} cannot be read as an audit log: {error}") from None
 
 

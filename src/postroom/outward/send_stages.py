@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from postroom import limits, random_bytes
 from postroom.accounts.keys import Caller
@@ -94,6 +95,8 @@ class Order(Struct, frozen=True):
     follow_up: str | None = None  # the prepared nudge that it is
     keeps_unread: bool = False  # the thread stays unread: no agent and no person has read it
     traceparent: str = ""  # of the request: the trace that the message belongs to
+    address: str = ""  # of the client that asked, for the audit log
+    user_agent: str = ""
     agent_text: str | None = None  # of a draft: the words that an agent gave it
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
@@ -178,6 +181,13 @@ class Submission(Struct, frozen=True):
     allowed: AccountLimits = SPECIFIED
     values: Found = {}  # that it carries, by their keys
     judgement: RuleFacts | None = None  # made when a rule needs it, outside any transaction
+
+    @property
+    def decider(self) -> Caller:
+        """The caller and where the request came from, for the audit log."""
+        caller, order = self.caller, self.order
+        address, user_agent = order.address or caller.address, order.user_agent or caller.user_agent
+        return replace(caller, address=address, user_agent=user_agent)
 
 
 class Ready(Struct, frozen=True):

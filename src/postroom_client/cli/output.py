@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from postroom_client.results import Page, ThreadMessages
+    from postroom_client.results import Page, ThreadMessages, ValueOrigin
     from postroom_client.transport.wire import OnProgress
 
 WIDTH_WITHOUT_TERMINAL = 200
@@ -139,6 +139,11 @@ def record(pairs: Iterable[tuple[str, str]], widest: int = 0) -> "Table":
     for name, value in pairs:
         made.add_row(Text(name), Text(one_line(value)))
     return made
+
+
+def origins(found: "Iterable[ValueOrigin]") -> list[tuple[str, str]]:
+    """Return a line for each value that came from somebody else, with the message that brought it."""
+    return [("carries", f"{each.value} ({each.kind}) of {each.message_id}") for each in found]
 
 
 def print_table(columns: Columns, items: Iterable[Any]) -> None:

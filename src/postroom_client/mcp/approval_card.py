@@ -87,10 +87,12 @@ def message_of(result: CallToolResult) -> str | None:
 def card_of(message: Message, caller: Caller) -> Json:
     """Return what a recipient will see, as it is stored. Long texts are cut, and the card says so."""
     hold, text = message.hold, message.body_text
+    origins = [] if hold is None else hold.origins
     recipients = [*filter(None, [message.header_to]), *message.cc[:MOST_SHOWN]]
     return {
         "state": hold.state if hold is not None else message.status,
         "reasons": [] if hold is None else list(hold.reasons),
+        "origins": [f"{each.value} ({each.kind}) of {each.message_id}" for each in origins],
         "from": message.from_addr[:NAME_CHARACTERS],
         "to": ", ".join(recipients)[:TEXT_CHARACTERS],
         "bcc": ", ".join(message.bcc[:MOST_SHOWN])[:TEXT_CHARACTERS],

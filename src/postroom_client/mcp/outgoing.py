@@ -151,8 +151,16 @@ def held_step(hold: results.Hold) -> str:
     )
     return (
         f"It is held ({', '.join(hold.reasons)}) and not sent: a person has to approve it."
-        f"{until} Do not send it again; wait_for_decision waits for it."
+        f"{_carried(hold)}{until} Do not send it again; wait_for_decision waits for it."
     )
+
+
+def _carried(hold: results.Hold) -> str:
+    """Return what came from somebody else, without the values: their authors are strangers."""
+    if not hold.origins:
+        return ""
+    named = dict.fromkeys(f"{each.kind} of {each.message_id}" for each in hold.origins)
+    return f" It carries what came from somebody else than its recipients: {', '.join(named)}."
 
 
 def draft_alone(draft: results.Draft) -> DraftSummary:

@@ -384,7 +384,7 @@ def record(tx: Tx, new: Sequence[Ready], found: dict[str, GuardFinding]) -> None
             said = {"inboxId": each.inbox_id, "recipients": list(each.addresses), "step": guarded.step}
             audit.record_by(
                 tx,
-                each.submission.caller,
+                each.submission.decider,
                 "origin.found",
                 each.document.id,
                 each.submission.now,

@@ -98,8 +98,9 @@ class AuditLog:
             if entry["sequence"] == 1 and entry.get("previousHash"):
                 self._find(entry, "changed: the first entry names one before it")
         elif entry["sequence"] != before["sequence"] + 1:
-            missing = f"{before['sequence'] + 1} to {entry['sequence'] - 1}"
-            self._find(entry, f"removed: entries {missing} are missing before it")
+            first, last = before["sequence"] + 1, entry["sequence"] - 1
+            missing = f"entry {first} is" if first == last else f"entries {first} to {last} are"
+            self._find(entry, f"removed: {missing} missing before it")
         elif entry.get("previousHash") != before.get("hash"):
             self._find(entry, f"changed or swapped: it does not follow {before.get('id')}")
 
@@ -203,8 +204,8 @@ def _items(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
 def _decode(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"a line is no JSON: {error}") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise ValueError("a line is no JSON") from None
 
 
 def _of_answer(answer: dict[str, Any]) -> Iterable[Any]:

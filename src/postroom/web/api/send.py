@@ -40,7 +40,7 @@ async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> R
     key, to = require_idempotency_key(call.request), await read_long_list("to", body.to)
     if not to:
         raise BadRequest("to has no recipient.", field="to")
-    return to_response(await redirect_mail(call.resources, call.caller, message_id, to, key))
+    return to_response(await redirect_mail(call.resources, call.decider, message_id, to, key))
 
 
 async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> SendAnswer:
@@ -57,8 +57,10 @@ async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> Send
 
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:
-    if call.origin.traceparent:
-        order = structs.replace(order, traceparent=call.origin.traceparent)
+    origin = call.origin
+    order = structs.replace(
+        order, traceparent=origin.traceparent, address=origin.address, user_agent=origin.user_agent
+    )
     try:
         return await send_mail(call.resources, call.caller, order, call.inbox, call.is_remembered)
     except DraftError as error:

@@ -1,7 +1,7 @@
 """postroom contacts export, and the result of an erasure."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,9 +12,12 @@ from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.attachments import target
 
 if TYPE_CHECKING:
-    from postroom_client.results import Job
+    from collections.abc import Mapping
+
+    from postroom_client.results import Job, StartedJob
 
 app = GROUPS["contacts"]
+WORDS = {"auditEntries": "audit entries", "calendarEvents": "calendar events"}
 
 
 @command(app, "export")
@@ -43,5 +46,9 @@ def export(
     context.done(written, f"{place} ({output.size(len(content))})")
 
 
+def name_job(context: CommandContext, started: "StartedJob", values: "Mapping[str, Any]") -> None:
+    output.note(f"See its progress: postroom jobs get {started.job_id}")
+
+
 def result_of(job: "Job") -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in job.result.items() if count)
+    return ", ".join(f"{count} {WORDS.get(kind, kind)}" for kind, count in job.result.items() if count)

@@ -10,7 +10,7 @@ from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from postroom_client.results import Inbox, Page
 
@@ -51,6 +51,7 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
     ]
     if inbox.catch_all or inbox.subdomains:
         pairs.append(("takes also", "every address" if inbox.catch_all else "its name at all subdomains"))
+    pairs += [(name, value) for name, value in _settings(inbox) if value]
     if inbox.legal_hold:
         pairs.append(("legal hold", "yes"))
     if inbox.webhook_url:
@@ -58,6 +59,15 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
     if inbox.webhook_secret:
         pairs.append(("webhook secret", f"{inbox.webhook_secret}   (shown only once: save it)"))
     output.print_human(output.record(pairs))
+
+
+def _settings(inbox: "Inbox") -> "Iterator[tuple[str, str | None]]":
+    """Yield what is set for the inbox itself; the levels above count for the rest."""
+    yield "origin guard", inbox.origin_guard
+    if (said := inbox.disclosure) is not None:
+        yield "disclosure", said.text or ("header" if said.header else "none")
+    yield "junk", inbox.junk.action if inbox.junk else None
+    yield "retention", f"{inbox.retention_days} days" if inbox.retention_days else None
 
 
 def use_first(context: CommandContext, inbox: "Inbox", values: "Mapping[str, Any]") -> None:

@@ -70,6 +70,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         (link.purpose, link.url) for link in message.link_details if link.purpose in ("verify", "signin")
     ]
     pairs += [("appointment", _appointment(message))]
+    pairs += output.origins(message.origins) if message.hold is None else []
     pairs += [
         ("attachment", f"{file.filename} ({output.size(file.size_bytes)})") for file in message.attachments
     ]

@@ -36,6 +36,7 @@ WHY = {
     "canary": "it contains the canary token that only this inbox's agent reads",
     "key": "the key may write, but not send",
     "key_revoked": "the key that sent it was revoked since",
+    "origin": "it carries what came from somebody else than its recipients",
     "paused": "sending is paused; it is sent when the pause ends",
 }
 
@@ -107,6 +108,7 @@ def _show_whole(context: CommandContext, message: "Message") -> None:
 def _hold_lines(hold: "Hold") -> list[tuple[str, str]]:
     lines = [("state", hold.state)]
     lines += [("why", f"{reason}: {WHY[reason]}" if reason in WHY else reason) for reason in hold.reasons]
+    lines += output.origins(hold.origins)
     lines += [("expires", f"{hold.expires_at:%Y-%m-%d %H:%M %Z}")] if hold.expires_at else []
     lines += [("send at", f"{hold.send_at:%Y-%m-%d %H:%M %Z}")] if hold.send_at else []
     lines += [("decided by", hold.decided_by.name or hold.decided_by.id)] if hold.decided_by else []

@@ -82,7 +82,7 @@ def _send_with_progress(context: CommandContext, work: "Call[Sent] | Steps[Sent]
 def show_sent(context: CommandContext, sent: "Sent") -> None:
     pairs = [("message", sent.id), ("thread", sent.thread_id), ("status", sent.status)]
     if sent.hold is not None:
-        pairs.append(("waits", _why(sent.hold)))
+        pairs += [("waits", _why(sent.hold)), *output.origins(sent.hold.origins)]
     output.print_human(output.record(pairs))
     output.note(f"See its status: postroom messages get {sent.id}")
 

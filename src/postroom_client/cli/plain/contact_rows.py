@@ -37,7 +37,7 @@ CONTACTS = (
         "erase_contact",
         "Erase a contact with all its email; prints the job.",
         fields=("job job_id",),
-        note="See its progress: postroom jobs get JOB_ID",
+        then=contacts.name_job,
         confirm="Erase {address} and all email with it?",
     ),
     Plain("jobs get", "get_job", "Show the progress of an erasure.", fields=JOB),
