@@ -77,6 +77,19 @@ def test_a_sentence_is_no_item_of_a_list(number: str, words: str) -> None:
     assert not (spellings._is_sentence(line) and is_word) or len(line) > spellings.LONGEST_ITEM
 
 
+@given(st.text() | st.lists(st.sampled_from("aо٣é–。ﬁ１ 9α")).map("".join))  # noqa: RUF001
+def test_letters_of_other_scripts_are_seen_before_they_are_read(text: str) -> None:
+    patterns = (disguises._OTHER_DIGIT, disguises._MIXED_SCRIPTS, disguises._FULL_STOP)
+    assert disguises._OTHER_SCRIPT.search(text) or not any(pattern.search(text) for pattern in patterns)
+
+
+@given(texts, texts)
+def test_phrases_are_those_of_the_new_words(text: str, new: str) -> None:
+    assert set(values.held_by(text, text)) == set(values.held_by(text))
+    phrases = {key for key in values.held_by(text, new) if key.startswith("phrase:")}
+    assert phrases == {key for key in values.held_by(new) if key.startswith("phrase:")}
+
+
 @given(st.lists(st.sampled_from(JOINTS)).map("".join))
 def test_strings_that_are_joined_are_seen_before_they_are_searched(text: str) -> None:
     assert spellings._may_be_joined(Said(text).letters) or not spellings._JOINT.search(text)

@@ -60,6 +60,7 @@ _FULL_STOP = re.compile(r"(?<=[A-Za-z0-9])\u3002(?=[A-Za-z0-9])")  # which brows
 # Letters that only programs see, digits of other scripts, and words of ASCII with Greek or Cyrillic letters.
 _TAGS = re.compile(r"[\U000e0020-\U000e007e]")
 _FROM_TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
+_OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u2c00-\U0010ffff]")  # no Latin letter, and no sign of typography
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _MIXED_SCRIPTS = re.compile(
     r"(?<![\w@.-])(?=[^\s\u0370-\u052f]{0,64}[\u0370-\u052f])(?=[^\sA-Za-z0-9]{0,64}[A-Za-z0-9])\S{2,500}"
@@ -90,7 +91,7 @@ def readable(text: str) -> str:
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFKC", NO_WIDTH.sub("", text))
-    if plain.isascii():
+    if plain.isascii() or not _OTHER_SCRIPT.search(plain):
         return plain
     if _OTHER_DIGIT.search(plain):
         plain = _OTHER_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), plain)

@@ -78,13 +78,14 @@ Found = dict[str, Value]  # by key
 
 def held_by(text: str, new_words: str | None = None) -> Found:
     """Return the values of a received text, also encoded ones, and phrases of what is new in it."""
-    said = Said(readable(text[:MOST_CHARACTERS]))
+    text = text[:MOST_CHARACTERS]
+    said = Said(readable(text))
     found: Found = {}
     _collect(found, said)
     for plain in undone(said):
         _collect(found, Said(readable(plain)))
-    if new_words is not None and (new := readable(new_words[:MOST_CHARACTERS])) != said.text:
-        said = Said(new)
+    if new_words is not None and (new := new_words[:MOST_CHARACTERS]) != text:
+        said = Said(readable(new))
     for phrase in _phrases(said, MOST_PHRASES):
         found[phrase.key] = phrase
     return found
