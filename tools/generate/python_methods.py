@@ -75,7 +75,7 @@ def _iterator(method: Method, word: str) -> list[str]:
     named = ", ".join(f'"{name}": {name}' for name in method.named)
     return [
         f"    def {method.iterator}({larger}) -> {kind}[{method.item}]:",
-        f"        {documented(f'{_said(method)}; each page is asked for when it is wanted', ' ' * 8)}",
+        f"        {documented(f'{_said(method)}; pages are fetched as needed', ' ' * 8)}",
         f"        return paging.{each}(self.run, {method.called}, ({first}), {{{named}}})\n",
     ]
 

@@ -228,7 +228,7 @@ def _seconds(operation: Operation) -> list[str]:
 
 
 def _iterator(description: Description, operation: Operation, used: set[str]) -> str:
-    """Over all pages of a list; each is asked for when it is wanted."""
+    """Iterate over all pages of a list, fetching each when it is needed."""
     if not operation.result or "limit" not in {each.name for each in operation.query}:
         return ""
     item = names.result_of(_data(description.shapes[operation.result]).kind.parts[0].shape)
@@ -238,7 +238,7 @@ def _iterator(description: Description, operation: Operation, used: set[str]) ->
     name = camel(names.iterator_of(operation))
     return "\n".join(
         [
-            *_comment(f"{operation.summary}; each page is asked for when it is wanted.", "  "),
+            *_comment(f"{operation.summary}; pages are fetched as needed.", "  "),
             f"  {name}({', '.join(_arguments(operation, used))}): AsyncGenerator<{item}> {{",
             f"    return pages((page) => this.{_name(operation)}({asked}), query);",
             "  }",

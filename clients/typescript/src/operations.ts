@@ -8,7 +8,7 @@ import type { Account, AccountChange, Alias, ApiKey, Approval, Approve, Attachme
 export abstract class Operations {
   protected abstract run<T>(call: Call): Promise<T>;
 
-  /** Who a key speaks for, and the limits in force. */
+  /** Get who a key acts for, and the limits in force. */
   me(): Promise<Me> {
     return this.run({
       method: "GET",
@@ -453,7 +453,7 @@ export abstract class Operations {
     });
   }
 
-  /** What was received, sent and stored, by day, inbox or pod. */
+  /** Get what was received, sent and stored, by day, inbox or pod. */
   getUsage(query: { from?: string; to?: string; group_by?: "day" | "inbox" | "pod"; inboxId?: string; podId?: string } = {}): Promise<Usage> {
     return this.run({
       method: "GET",
@@ -883,7 +883,7 @@ export abstract class Operations {
     });
   }
 
-  /** When inboxes are busy, without saying with what. */
+  /** Get when inboxes are busy, without saying with what. */
   getFreeBusy(query: { inboxIds: string[]; from: string; until: string }): Promise<FreeBusy> {
     return this.run({
       method: "GET",
@@ -1164,7 +1164,7 @@ export abstract class Operations {
     });
   }
 
-  /** Whether sending is paused. */
+  /** Get whether sending is paused. */
   getPause(query: { inboxId?: string; podId?: string } = {}): Promise<Pause> {
     return this.run({
       method: "GET",
@@ -1197,7 +1197,7 @@ export abstract class Operations {
     });
   }
 
-  /** How much an inbox may send, and has sent. */
+  /** Get how much an inbox may send, and has sent. */
   getInboxLimits(inboxId: string): Promise<InboxLimits> {
     return this.run({
       method: "GET",
@@ -1303,7 +1303,7 @@ export abstract class Operations {
     });
   }
 
-  /** What other servers reported: email that claims to be from a domain, and encryption to it. */
+  /** Get what other servers reported: email that claims to be from a domain, and encryption to it. */
   getDomainReports(domainId: string, query: { from?: string; to?: string } = {}): Promise<DomainReports> {
     return this.run({
       method: "GET",
@@ -1336,7 +1336,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delivery results by receiving provider, which are slowed, and the progress of warm-ups. */
+  /** Get delivery results by receiving provider, which are slowed, and the progress of warm-ups. */
   getDeliverability(query: { days?: "1" | "30" | "7" } = {}): Promise<Deliverability> {
     return this.run({
       method: "GET",
@@ -1818,147 +1818,147 @@ export abstract class Operations {
     });
   }
 
-  /** List inboxes, newest first; each page is asked for when it is wanted. */
+  /** List inboxes, newest first; pages are fetched as needed. */
   iterInboxes(query: { podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Inbox> {
     return pages((page) => this.listInboxes(page), query);
   }
 
-  /** List the aliases of an inbox, oldest first; each page is asked for when it is wanted. */
+  /** List the aliases of an inbox, oldest first; pages are fetched as needed. */
   iterAliases(inboxId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Alias> {
     return pages((page) => this.listAliases(inboxId, page), query);
   }
 
-  /** List the keys of an inbox, oldest first; each page is asked for when it is wanted. */
+  /** List the keys of an inbox, oldest first; pages are fetched as needed. */
   iterApiKeys(inboxId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<ApiKey> {
     return pages((page) => this.listApiKeys(inboxId, page), query);
   }
 
-  /** List the keys of the account, oldest first; each page is asked for when it is wanted. */
+  /** List the keys of the account, oldest first; pages are fetched as needed. */
   iterAccountKeys(query: { limit?: number; offset?: number; everywhere?: boolean } = {}): AsyncGenerator<ApiKey> {
     return pages((page) => this.listAccountKeys(page), query);
   }
 
-  /** List pods, newest first; each page is asked for when it is wanted. */
+  /** List pods, newest first; pages are fetched as needed. */
   iterPods(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Pod> {
     return pages((page) => this.listPods(page), query);
   }
 
-  /** List the keys of a pod, oldest first; each page is asked for when it is wanted. */
+  /** List the keys of a pod, oldest first; pages are fetched as needed. */
   iterPodKeys(podId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<ApiKey> {
     return pages((page) => this.listPodKeys(podId, page), query);
   }
 
-  /** List the people of the account, oldest first; each page is asked for when it is wanted. */
+  /** List the people of the account, oldest first; pages are fetched as needed. */
   iterUsers(query: { limit?: number; offset?: number } = {}): AsyncGenerator<User> {
     return pages((page) => this.listUsers(page), query);
   }
 
-  /** List the threads of an inbox, newest first; each page is asked for when it is wanted. */
+  /** List the threads of an inbox, newest first; pages are fetched as needed. */
   iterThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listThreads(inboxId, page), query);
   }
 
-  /** List the messages of an inbox across all threads, newest first; each page is asked for when it is wanted. */
+  /** List the messages of an inbox across all threads, newest first; pages are fetched as needed. */
   iterMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "junk" | "trash"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listMessages(inboxId, page), query);
   }
 
-  /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; each page is asked for when it is wanted. */
+  /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; pages are fetched as needed. */
   iterAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "awaiting" | "done" | "open" | "overdue" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }
 
-  /** Find messages by their words, in subject, addresses, text and files, newest first; each page is asked for when it is wanted. */
+  /** Find messages by their words, in subject, addresses, text and files, newest first; pages are fetched as needed. */
   search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "junk" | "trash" }): AsyncGenerator<SearchResult> {
     return pages((page) => this.searchPage(page), query);
   }
 
-  /** List the internal notes on a thread, oldest first; each page is asked for when it is wanted. */
+  /** List the internal notes on a thread, oldest first; pages are fetched as needed. */
   iterNotes(threadId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Note> {
     return pages((page) => this.listNotes(threadId, page), query);
   }
 
-  /** List contacts by address; the total stops counting 1,000 after the page; each page is asked for when it is wanted. */
+  /** List contacts by address; the total stops counting 1,000 after the page; pages are fetched as needed. */
   iterContacts(query: { limit?: number; offset?: number; q?: string; inboxId?: string; podId?: string } = {}): AsyncGenerator<Contact> {
     return pages((page) => this.listContacts(page), query);
   }
 
-  /** List the follow-ups of a thread, in the order of their times; each page is asked for when it is wanted. */
+  /** List the follow-ups of a thread, in the order of their times; pages are fetched as needed. */
   iterFollowUps(threadId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<FollowUp> {
     return pages((page) => this.listFollowUps(threadId, page), query);
   }
 
-  /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */
+  /** List the messages of a thread, oldest first by default; pages are fetched as needed. */
   iterThreadMessages(threadId: string, query: { order?: "asc" | "desc"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listThreadMessages(threadId, page), query);
   }
 
-  /** List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is asked for when it is wanted. */
+  /** List calendars: of an inbox, a pod or all; the default one of each inbox first; pages are fetched as needed. */
   iterCalendars(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Calendar> {
     return pages((page) => this.listCalendars(page), query);
   }
 
-  /** List the events of a calendar or an inbox: each occurrence in a time, in order; each page is asked for when it is wanted. */
+  /** List the events of a calendar or an inbox: each occurrence in a time, in order; pages are fetched as needed. */
   iterCalendarEvents(query: { calendarId?: string; inboxId?: string; from?: string; until?: string; expand?: boolean; q?: string; limit?: number; offset?: number } = {}): AsyncGenerator<CalendarEvent> {
     return pages((page) => this.listCalendarEvents(page), query);
   }
 
-  /** Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked for when it is wanted. */
+  /** Read the log of events, oldest first; with `wait`, wait until there is one; pages are fetched as needed. */
   iterEvents(query: { after?: string; limit?: number; wait?: number; order?: "asc" | "desc"; inboxId?: string; podId?: string; inbox_ids?: string[]; event_types?: string[] } = {}): AsyncGenerator<Event> {
     return pages((page) => this.listEvents(page), query);
   }
 
-  /** List the drafts of an inbox, newest first; each page is asked for when it is wanted. */
+  /** List the drafts of an inbox, newest first; pages are fetched as needed. */
   iterDrafts(inboxId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Draft> {
     return pages((page) => this.listDrafts(inboxId, page), query);
   }
 
-  /** List templates, newest first; each page is asked for when it is wanted. */
+  /** List templates, newest first; pages are fetched as needed. */
   iterTemplates(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Template> {
     return pages((page) => this.listTemplates(page), query);
   }
 
-  /** List the sends that wait for a decision, oldest first; or those in another state, newest first; each page is asked for when it is wanted. */
+  /** List the sends that wait for a decision, oldest first; or those in another state, newest first; pages are fetched as needed. */
   iterApprovals(query: { state?: "approved" | "cancelled" | "expired" | "held" | "rejected" | "released" | "scheduled"; inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Approval> {
     return pages((page) => this.listApprovals(page), query);
   }
 
-  /** List the suppressed addresses, newest first; each page is asked for when it is wanted. */
+  /** List the suppressed addresses, newest first; pages are fetched as needed. */
   iterSuppressions(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Suppression> {
     return pages((page) => this.listSuppressions(page), query);
   }
 
-  /** List your domains, newest first; for keys of the account the server's own comes first; each page is asked for when it is wanted. */
+  /** List your domains, newest first; for keys of the account the server's own comes first; pages are fetched as needed. */
   iterDomains(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Domain> {
     return pages((page) => this.listDomains(page), query);
   }
 
-  /** List connections, newest first; each page is asked for when it is wanted. */
+  /** List connections, newest first; pages are fetched as needed. */
   iterConnections(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Connection> {
     return pages((page) => this.listConnections(page), query);
   }
 
-  /** List the webhooks, oldest first; each page is asked for when it is wanted. */
+  /** List the webhooks, oldest first; pages are fetched as needed. */
   iterWebhooks(query: { limit?: number; offset?: number } = {}): AsyncGenerator<ListedWebhook> {
     return pages((page) => this.listWebhooks(page), query);
   }
 
-  /** List webhook deliveries with every attempt, newest first; each page is asked for when it is wanted. */
+  /** List webhook deliveries with every attempt, newest first; pages are fetched as needed. */
   iterWebhookDeliveries(query: { state?: "delivered" | "failed" | "pending"; limit?: number; offset?: number } = {}): AsyncGenerator<WebhookDelivery> {
     return pages((page) => this.listWebhookDeliveries(page), query);
   }
 
-  /** List what policies stopped and what was released, newest first; each page is asked for when it is wanted. */
+  /** List what policies stopped and what was released, newest first; pages are fetched as needed. */
   iterPolicyAudit(query: { inboxId?: string; podId?: string; action?: "blocked" | "refused" | "released"; direction?: "inbound" | "outbound"; since?: string; until?: string; limit?: number; offset?: number } = {}): AsyncGenerator<PolicyStop> {
     return pages((page) => this.listPolicyAudit(page), query);
   }
 
-  /** List the rules of the account, a pod or an inbox, in their order; each page is asked for when it is wanted. */
+  /** List the rules of the account, a pod or an inbox, in their order; pages are fetched as needed. */
   iterRules(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<MailRule> {
     return pages((page) => this.listRules(page), query);
   }
 
-  /** List who changed what, and what was refused, newest first; each page is asked for when it is wanted. */
+  /** List who changed what, and what was refused, newest first; pages are fetched as needed. */
   iterAudit(query: { since?: string; until?: string; actor?: string; action?: string; inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<AuditEntry> {
     return pages((page) => this.listAudit(page), query);
   }

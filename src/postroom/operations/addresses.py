@@ -88,9 +88,10 @@ def require_name(tx: Tx, caller: Caller, name: str, host: str, config: Config) -
 
 
 def may_take_reserved(tx: Tx, caller: Caller, host: str | None, config: Config) -> bool:
-    """On the account's own domain, or on the server's if the account is the operator's.
+    """Return whether the caller may take a reserved name.
 
-    Never on the default domain, which is for use at home.
+    On the account's own domain, or on the server's if the account is the operator's. Never on the default
+    domain, which is for use at home.
     """
     if not caller.scope.is_account:
         raise Forbidden("Reserved names need a key of the account.")

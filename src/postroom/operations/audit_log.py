@@ -72,7 +72,7 @@ def audit_refusal(
     now: int,
     path: str = "",
 ) -> None:
-    """`target` is what was asked for. If a policy refused a recipient, its own log gets an entry too."""
+    """Record a refusal. `target` was asked for. A recipient that a policy refused is also in its own log."""
     what = {"error": error.code, **({"path": path} if path else {}), **error.extras}
     audit.record_refusal(tx, caller.actor, target, within, now, address=address, after=what)
     if isinstance(error, RecipientNotAllowed):

@@ -86,7 +86,7 @@ def show_pace(pace: ProviderPace) -> ShownPace:
 def get_deliverability(
     tx: Tx, caller: Caller, query: DeliverabilityQuery, config: Config, now: int
 ) -> Deliverability:
-    """Delivery results by receiving provider, which are slowed, and the progress of warm-ups"""
+    """Get delivery results by receiving provider, which are slowed, and the progress of warm-ups"""
     figures = counts.list_within(tx, caller.scope, now - int(query.days) * DAY)
     warming = warm_ups.list_within(tx, caller.scope, now)
     return Deliverability(

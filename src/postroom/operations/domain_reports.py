@@ -59,7 +59,7 @@ class DomainReports(Struct, frozen=True):
 def get_domain_reports(
     tx: Tx, caller: Caller, domain_id: str, query: ReportQuery, config: Config, now: int
 ) -> DomainReports:
-    """What other servers reported: email that claims to be from a domain, and encryption to it"""
+    """Get what other servers reported: email that claims to be from a domain, and encryption to it"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID and not is_operator(tx, caller):
         raise no_such("domain")  # its reports are the operator's

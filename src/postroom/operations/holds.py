@@ -141,12 +141,12 @@ def reject_message(
 
 
 def get_inbox_limits(tx: Tx, caller: Caller, inbox: Inbox, config: Config, now: int) -> InboxLimits:
-    """How much an inbox may send, and has sent"""
+    """Get how much an inbox may send, and has sent"""
     return InboxLimits.of(inboxes.read_budget(tx, inbox, limits.in_force(config, caller.account_limits), now))
 
 
 def get_pause(tx: Tx, within: Scope) -> Paused:
-    """Whether sending is paused"""
+    """Get whether sending is paused"""
     return Paused.of(pauses.find(tx, pauses.scope_of(within)))
 
 

@@ -151,7 +151,7 @@ class Me(Struct, rename="camel", frozen=True):
 
 
 def who_am_i(tx: Tx, caller: Caller, config: Config) -> Me:
-    """Who a key speaks for, and the limits in force"""
+    """Get who a key acts for, and the limits in force"""
     canary = UNSET if caller.inbox_id is None else canaries.find_line(tx, caller.inbox_id)
     return Me.of(caller, limits.in_force(config, caller.account_limits), canary)
 

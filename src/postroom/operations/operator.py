@@ -173,13 +173,13 @@ def retry_deliveries(tx: Tx, caller: Caller, delivery_ids: list[str], now: int) 
 
 
 def list_messages_of_lane(tx: Tx, caller: Caller, lane: str, limit: int) -> list[tuple[str, str]]:
-    """The account and the id of each."""
+    """List the account and the id of each message."""
     require_operator(tx, caller)
     return statistics.list_messages_of(tx, lane, limit)
 
 
 def list_messages_of_deliveries(tx: Tx, caller: Caller, delivery_ids: list[str]) -> list[tuple[str, str]]:
-    """The account and the id of each."""
+    """List the account and the id of each message."""
     require_operator(tx, caller)
     return statistics.list_messages_of_deliveries(tx, delivery_ids)
 

@@ -75,7 +75,7 @@ class Usage(Struct, rename="camel", frozen=True):
 
 
 def get_usage(tx: Tx, caller: Caller, query: UsageQuery, now: int) -> Usage:
-    """What was received, sent and stored, by day, inbox or pod"""
+    """Get what was received, sent and stored, by day, inbox or pod"""
     first, last = query.days(now)
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
     found = [] if scope is None else usage.list_groups(tx, scope, query.group_by, first, last)

@@ -104,7 +104,7 @@ from postroom_client.transport.exchange import Call, content, decoded, nothing, 
 
 
 def me() -> Call[Me]:
-    """Who a key speaks for, and the limits in force."""
+    """Get who a key acts for, and the limits in force."""
     return Call("GET", "/v1/me", decoded(Me))
 
 
@@ -715,7 +715,7 @@ def get_usage(
     inbox_id: str | None = None,
     pod_id: str | None = None,
 ) -> Call[Usage]:
-    """What was received, sent and stored, by day, inbox or pod."""
+    """Get what was received, sent and stored, by day, inbox or pod."""
     return Call(
         "GET",
         "/v1/usage",
@@ -1216,7 +1216,7 @@ def respond_to_calendar_event(
 
 
 def get_free_busy(inbox_ids: Sequence[str], since: datetime | str, until: datetime | str) -> Call[FreeBusy]:
-    """When inboxes are busy, without saying with what."""
+    """Get when inboxes are busy, without saying with what."""
     return Call(
         "GET",
         "/v1/free-busy",
@@ -1700,7 +1700,7 @@ def list_approvals(
 
 
 def get_pause(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pause]:
-    """Whether sending is paused."""
+    """Get whether sending is paused."""
     return Call("GET", "/v1/pause", decoded(Pause), query=present({"inboxId": inbox_id, "podId": pod_id}))
 
 
@@ -1715,7 +1715,7 @@ def resume(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pa
 
 
 def get_inbox_limits(inbox_id: str) -> Call[InboxLimits]:
-    """How much an inbox may send, and has sent."""
+    """Get how much an inbox may send, and has sent."""
     return Call("GET", path("v1", "inboxes", inbox_id, "limits"), decoded(InboxLimits))
 
 
@@ -1794,7 +1794,7 @@ def get_domain_health(domain_id: str) -> Call[DomainHealth]:
 def get_domain_reports(
     domain_id: str, *, first: date | str | None = None, last: date | str | None = None
 ) -> Call[DomainReports]:
-    """What other servers reported: email that claims to be from a domain, and encryption to it."""
+    """Get what other servers reported: email that claims to be from a domain, and encryption to it."""
     return Call(
         "GET",
         path("v1", "domains", domain_id, "reports"),
@@ -1820,7 +1820,7 @@ def rotate_dkim(domain_id: str) -> Call[Domain]:
 
 
 def get_deliverability(*, days: Literal["1", "30", "7"] = "1") -> Call[Deliverability]:
-    """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
+    """Get delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
     return Call(
         "GET", "/v1/deliverability", decoded(Deliverability), query=present({"days": unless(days, "1")})
     )

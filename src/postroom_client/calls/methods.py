@@ -96,7 +96,7 @@ class BlockingMethods(Protocol):
     def run(self, work: Call[T] | Steps[T], /) -> T: ...
 
     def me(self) -> Me:
-        """Who a key speaks for, and the limits in force."""
+        """Get who a key acts for, and the limits in force."""
         return self.run(calls.me())
 
     def create_inbox(
@@ -150,7 +150,7 @@ class BlockingMethods(Protocol):
     def iter_inboxes(
         self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> Iterator[Inbox]:
-        """List inboxes, newest first; each page is asked for when it is wanted."""
+        """List inboxes, newest first; pages are fetched as needed."""
         return paging.each(
             self.run, calls.list_inboxes, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
         )
@@ -210,7 +210,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_aliases(inbox_id, limit=limit, offset=offset))
 
     def iter_aliases(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[Alias]:
-        """List the aliases of an inbox, oldest first; each page is asked for when it is wanted."""
+        """List the aliases of an inbox, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_aliases, (inbox_id,), {"limit": limit, "offset": offset})
 
     def delete_alias(self, inbox_id: str, address: str) -> None:
@@ -254,7 +254,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_api_keys(inbox_id, limit=limit, offset=offset))
 
     def iter_api_keys(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[ApiKey]:
-        """List the keys of an inbox, oldest first; each page is asked for when it is wanted."""
+        """List the keys of an inbox, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_api_keys, (inbox_id,), {"limit": limit, "offset": offset})
 
     def delete_api_key(self, inbox_id: str, key_id: str) -> None:
@@ -328,7 +328,7 @@ class BlockingMethods(Protocol):
     def iter_account_keys(
         self, *, limit: int = 100, offset: int = 0, everywhere: bool = False
     ) -> Iterator[ApiKey]:
-        """List the keys of the account, oldest first; each page is asked for when it is wanted."""
+        """List the keys of the account, oldest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_account_keys,
@@ -399,7 +399,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_pods(limit=limit, offset=offset))
 
     def iter_pods(self, *, limit: int = 100, offset: int = 0) -> Iterator[Pod]:
-        """List pods, newest first; each page is asked for when it is wanted."""
+        """List pods, newest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_pods, (), {"limit": limit, "offset": offset})
 
     def get_pod(self, pod_id: str) -> Pod:
@@ -467,7 +467,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_pod_keys(pod_id, limit=limit, offset=offset))
 
     def iter_pod_keys(self, pod_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[ApiKey]:
-        """List the keys of a pod, oldest first; each page is asked for when it is wanted."""
+        """List the keys of a pod, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_pod_keys, (pod_id,), {"limit": limit, "offset": offset})
 
     def delete_pod_key(self, pod_id: str, key_id: str) -> None:
@@ -490,7 +490,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_users(limit=limit, offset=offset))
 
     def iter_users(self, *, limit: int = 100, offset: int = 0) -> Iterator[User]:
-        """List the people of the account, oldest first; each page is asked for when it is wanted."""
+        """List the people of the account, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_users, (), {"limit": limit, "offset": offset})
 
     def get_user(self, user_id: str) -> User:
@@ -569,7 +569,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Thread]:
-        """List the threads of an inbox, newest first; each page is asked for when it is wanted."""
+        """List the threads of an inbox, newest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_threads,
@@ -607,9 +607,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Message]:
-        """List the messages of an inbox across all threads, newest first; each page is asked for when it
-        is wanted.
-        """
+        """List the messages of an inbox across all threads, newest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_messages,
@@ -656,7 +654,7 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
     ) -> Iterator[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.each(
             self.run,
@@ -701,8 +699,8 @@ class BlockingMethods(Protocol):
         cursor: str | None = None,
         include: Literal["junk", "trash"] | None = None,
     ) -> Iterator[SearchResult]:
-        """Find messages by their words, in subject, addresses, text and files, newest first; each page is
-        asked for when it is wanted.
+        """Find messages by their words, in subject, addresses, text and files, newest first; pages are
+        fetched as needed.
         """
         return paging.each(
             self.run,
@@ -720,7 +718,7 @@ class BlockingMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> Usage:
-        """What was received, sent and stored, by day, inbox or pod."""
+        """Get what was received, sent and stored, by day, inbox or pod."""
         return self.run(
             calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
         )
@@ -770,7 +768,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_notes(thread_id, limit=limit, offset=offset))
 
     def iter_notes(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[Note]:
-        """List the internal notes on a thread, oldest first; each page is asked for when it is wanted."""
+        """List the internal notes on a thread, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_notes, (thread_id,), {"limit": limit, "offset": offset})
 
     def delete_note(self, thread_id: str, note_id: str) -> None:
@@ -800,8 +798,8 @@ class BlockingMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> Iterator[Contact]:
-        """List contacts by address; the total stops counting 1,000 after the page; each page is asked for
-        when it is wanted.
+        """List contacts by address; the total stops counting 1,000 after the page; pages are fetched as
+        needed.
         """
         return paging.each(
             self.run,
@@ -839,9 +837,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_follow_ups(thread_id, limit=limit, offset=offset))
 
     def iter_follow_ups(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[FollowUp]:
-        """List the follow-ups of a thread, in the order of their times; each page is asked for when it is
-        wanted.
-        """
+        """List the follow-ups of a thread, in the order of their times; pages are fetched as needed."""
         return paging.each(self.run, calls.list_follow_ups, (thread_id,), {"limit": limit, "offset": offset})
 
     def delete_follow_up(self, thread_id: str, follow_up_id: str) -> None:
@@ -857,9 +853,7 @@ class BlockingMethods(Protocol):
     def iter_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 100, offset: int = 0
     ) -> Iterator[Message]:
-        """List the messages of a thread, oldest first by default; each page is asked for when it is
-        wanted.
-        """
+        """List the messages of a thread, oldest first by default; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_thread_messages,
@@ -923,8 +917,8 @@ class BlockingMethods(Protocol):
     def iter_calendars(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> Iterator[Calendar]:
-        """List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is
-        asked for when it is wanted.
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first; pages are
+        fetched as needed.
         """
         return paging.each(
             self.run,
@@ -1035,8 +1029,8 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[CalendarEvent]:
-        """List the events of a calendar or an inbox: each occurrence in a time, in order; each page is
-        asked for when it is wanted.
+        """List the events of a calendar or an inbox: each occurrence in a time, in order; pages are
+        fetched as needed.
         """
         return paging.each(
             self.run,
@@ -1173,7 +1167,7 @@ class BlockingMethods(Protocol):
     def get_free_busy(
         self, inbox_ids: Sequence[str], since: datetime | str, until: datetime | str
     ) -> FreeBusy:
-        """When inboxes are busy, without saying with what."""
+        """Get when inboxes are busy, without saying with what."""
         return self.run(calls.get_free_busy(inbox_ids, since, until))
 
     def find_times(
@@ -1226,8 +1220,8 @@ class BlockingMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> Iterator[Event]:
-        """Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked
-        for when it is wanted.
+        """Read the log of events, oldest first; with `wait`, wait until there is one; pages are fetched
+        as needed.
         """
         return paging.each(
             self.run,
@@ -1384,7 +1378,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_drafts(inbox_id, limit=limit, offset=offset))
 
     def iter_drafts(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[Draft]:
-        """List the drafts of an inbox, newest first; each page is asked for when it is wanted."""
+        """List the drafts of an inbox, newest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_drafts, (inbox_id,), {"limit": limit, "offset": offset})
 
     def get_draft(self, draft_id: str) -> Draft:
@@ -1501,7 +1495,7 @@ class BlockingMethods(Protocol):
     def iter_templates(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> Iterator[Template]:
-        """List templates, newest first; each page is asked for when it is wanted."""
+        """List templates, newest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_templates,
@@ -1592,7 +1586,7 @@ class BlockingMethods(Protocol):
         offset: int = 0,
     ) -> Iterator[Approval]:
         """List the sends that wait for a decision, oldest first; or those in another state, newest first;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.each(
             self.run,
@@ -1602,7 +1596,7 @@ class BlockingMethods(Protocol):
         )
 
     def get_pause(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """Whether sending is paused."""
+        """Get whether sending is paused."""
         return self.run(calls.get_pause(inbox_id=inbox_id, pod_id=pod_id))
 
     def pause(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
@@ -1614,7 +1608,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
-        """How much an inbox may send, and has sent."""
+        """Get how much an inbox may send, and has sent."""
         return self.run(calls.get_inbox_limits(inbox_id))
 
     def list_suppressions(self, *, limit: int = 50, offset: int = 0) -> Page[Suppression]:
@@ -1622,7 +1616,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_suppressions(limit=limit, offset=offset))
 
     def iter_suppressions(self, *, limit: int = 100, offset: int = 0) -> Iterator[Suppression]:
-        """List the suppressed addresses, newest first; each page is asked for when it is wanted."""
+        """List the suppressed addresses, newest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_suppressions, (), {"limit": limit, "offset": offset})
 
     def add_suppression(self, address: str) -> Suppression:
@@ -1638,8 +1632,8 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> Iterator[Domain]:
-        """List your domains, newest first; for keys of the account the server's own comes first; each
-        page is asked for when it is wanted.
+        """List your domains, newest first; for keys of the account the server's own comes first; pages
+        are fetched as needed.
         """
         return paging.each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
@@ -1675,7 +1669,7 @@ class BlockingMethods(Protocol):
     def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: email that claims to be from a domain, and encryption to it."""
+        """Get what other servers reported: email that claims to be from a domain, and encryption to it."""
         return self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     def verify_domain(self, domain_id: str) -> Domain:
@@ -1687,7 +1681,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.rotate_dkim(domain_id))
 
     def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
+        """Get delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
         return self.run(calls.get_deliverability(days=days))
 
     def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -1695,7 +1689,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_connections(limit=limit, offset=offset))
 
     def iter_connections(self, *, limit: int = 100, offset: int = 0) -> Iterator[Connection]:
-        """List connections, newest first; each page is asked for when it is wanted."""
+        """List connections, newest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_connections, (), {"limit": limit, "offset": offset})
 
     def create_connection(
@@ -1844,7 +1838,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.list_webhooks(limit=limit, offset=offset))
 
     def iter_webhooks(self, *, limit: int = 100, offset: int = 0) -> Iterator[ListedWebhook]:
-        """List the webhooks, oldest first; each page is asked for when it is wanted."""
+        """List the webhooks, oldest first; pages are fetched as needed."""
         return paging.each(self.run, calls.list_webhooks, (), {"limit": limit, "offset": offset})
 
     def get_listed_webhook(self, webhook_id: str) -> ListedWebhook:
@@ -1910,9 +1904,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[WebhookDelivery]:
-        """List webhook deliveries with every attempt, newest first; each page is asked for when it is
-        wanted.
-        """
+        """List webhook deliveries with every attempt, newest first; pages are fetched as needed."""
         return paging.each(
             self.run, calls.list_webhook_deliveries, (), {"state": state, "limit": limit, "offset": offset}
         )
@@ -2033,9 +2025,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[PolicyStop]:
-        """List what policies stopped and what was released, newest first; each page is asked for when it
-        is wanted.
-        """
+        """List what policies stopped and what was released, newest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_policy_audit,
@@ -2061,9 +2051,7 @@ class BlockingMethods(Protocol):
     def iter_rules(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> Iterator[MailRule]:
-        """List the rules of the account, a pod or an inbox, in their order; each page is asked for when
-        it is wanted.
-        """
+        """List the rules of the account, a pod or an inbox, in their order; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_rules,
@@ -2194,9 +2182,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[AuditEntry]:
-        """List who changed what, and what was refused, newest first; each page is asked for when it is
-        wanted.
-        """
+        """List who changed what, and what was refused, newest first; pages are fetched as needed."""
         return paging.each(
             self.run,
             calls.list_audit,
@@ -2298,7 +2284,7 @@ class BlockingMethods(Protocol):
 
     def iter_keys(self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0) -> Iterator[ApiKey]:
         """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.each(
             self.run, shortcuts.list_keys, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
@@ -2355,7 +2341,7 @@ class AwaitedMethods(Protocol):
     async def run(self, work: Call[T] | Steps[T], /) -> T: ...
 
     async def me(self) -> Me:
-        """Who a key speaks for, and the limits in force."""
+        """Get who a key acts for, and the limits in force."""
         return await self.run(calls.me())
 
     async def create_inbox(
@@ -2411,7 +2397,7 @@ class AwaitedMethods(Protocol):
     def iter_inboxes(
         self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[Inbox]:
-        """List inboxes, newest first; each page is asked for when it is wanted."""
+        """List inboxes, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run, calls.list_inboxes, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
         )
@@ -2471,7 +2457,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_aliases(inbox_id, limit=limit, offset=offset))
 
     def iter_aliases(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Alias]:
-        """List the aliases of an inbox, oldest first; each page is asked for when it is wanted."""
+        """List the aliases of an inbox, oldest first; pages are fetched as needed."""
         return paging.async_each(
             self.run, calls.list_aliases, (inbox_id,), {"limit": limit, "offset": offset}
         )
@@ -2517,7 +2503,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_api_keys(inbox_id, limit=limit, offset=offset))
 
     def iter_api_keys(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[ApiKey]:
-        """List the keys of an inbox, oldest first; each page is asked for when it is wanted."""
+        """List the keys of an inbox, oldest first; pages are fetched as needed."""
         return paging.async_each(
             self.run, calls.list_api_keys, (inbox_id,), {"limit": limit, "offset": offset}
         )
@@ -2593,7 +2579,7 @@ class AwaitedMethods(Protocol):
     def iter_account_keys(
         self, *, limit: int = 100, offset: int = 0, everywhere: bool = False
     ) -> AsyncIterator[ApiKey]:
-        """List the keys of the account, oldest first; each page is asked for when it is wanted."""
+        """List the keys of the account, oldest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_account_keys,
@@ -2664,7 +2650,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_pods(limit=limit, offset=offset))
 
     def iter_pods(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Pod]:
-        """List pods, newest first; each page is asked for when it is wanted."""
+        """List pods, newest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_pods, (), {"limit": limit, "offset": offset})
 
     async def get_pod(self, pod_id: str) -> Pod:
@@ -2732,7 +2718,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_pod_keys(pod_id, limit=limit, offset=offset))
 
     def iter_pod_keys(self, pod_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[ApiKey]:
-        """List the keys of a pod, oldest first; each page is asked for when it is wanted."""
+        """List the keys of a pod, oldest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_pod_keys, (pod_id,), {"limit": limit, "offset": offset})
 
     async def delete_pod_key(self, pod_id: str, key_id: str) -> None:
@@ -2755,7 +2741,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_users(limit=limit, offset=offset))
 
     def iter_users(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[User]:
-        """List the people of the account, oldest first; each page is asked for when it is wanted."""
+        """List the people of the account, oldest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_users, (), {"limit": limit, "offset": offset})
 
     async def get_user(self, user_id: str) -> User:
@@ -2834,7 +2820,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Thread]:
-        """List the threads of an inbox, newest first; each page is asked for when it is wanted."""
+        """List the threads of an inbox, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_threads,
@@ -2872,9 +2858,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Message]:
-        """List the messages of an inbox across all threads, newest first; each page is asked for when it
-        is wanted.
-        """
+        """List the messages of an inbox across all threads, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_messages,
@@ -2921,7 +2905,7 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
     ) -> AsyncIterator[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.async_each(
             self.run,
@@ -2966,8 +2950,8 @@ class AwaitedMethods(Protocol):
         cursor: str | None = None,
         include: Literal["junk", "trash"] | None = None,
     ) -> AsyncIterator[SearchResult]:
-        """Find messages by their words, in subject, addresses, text and files, newest first; each page is
-        asked for when it is wanted.
+        """Find messages by their words, in subject, addresses, text and files, newest first; pages are
+        fetched as needed.
         """
         return paging.async_each(
             self.run,
@@ -2985,7 +2969,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> Usage:
-        """What was received, sent and stored, by day, inbox or pod."""
+        """Get what was received, sent and stored, by day, inbox or pod."""
         return await self.run(
             calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
         )
@@ -3035,7 +3019,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_notes(thread_id, limit=limit, offset=offset))
 
     def iter_notes(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Note]:
-        """List the internal notes on a thread, oldest first; each page is asked for when it is wanted."""
+        """List the internal notes on a thread, oldest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_notes, (thread_id,), {"limit": limit, "offset": offset})
 
     async def delete_note(self, thread_id: str, note_id: str) -> None:
@@ -3065,8 +3049,8 @@ class AwaitedMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> AsyncIterator[Contact]:
-        """List contacts by address; the total stops counting 1,000 after the page; each page is asked for
-        when it is wanted.
+        """List contacts by address; the total stops counting 1,000 after the page; pages are fetched as
+        needed.
         """
         return paging.async_each(
             self.run,
@@ -3106,9 +3090,7 @@ class AwaitedMethods(Protocol):
     def iter_follow_ups(
         self, thread_id: str, *, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[FollowUp]:
-        """List the follow-ups of a thread, in the order of their times; each page is asked for when it is
-        wanted.
-        """
+        """List the follow-ups of a thread, in the order of their times; pages are fetched as needed."""
         return paging.async_each(
             self.run, calls.list_follow_ups, (thread_id,), {"limit": limit, "offset": offset}
         )
@@ -3126,9 +3108,7 @@ class AwaitedMethods(Protocol):
     def iter_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 100, offset: int = 0
     ) -> AsyncIterator[Message]:
-        """List the messages of a thread, oldest first by default; each page is asked for when it is
-        wanted.
-        """
+        """List the messages of a thread, oldest first by default; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_thread_messages,
@@ -3194,8 +3174,8 @@ class AwaitedMethods(Protocol):
     def iter_calendars(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[Calendar]:
-        """List calendars: of an inbox, a pod or all; the default one of each inbox first; each page is
-        asked for when it is wanted.
+        """List calendars: of an inbox, a pod or all; the default one of each inbox first; pages are
+        fetched as needed.
         """
         return paging.async_each(
             self.run,
@@ -3306,8 +3286,8 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[CalendarEvent]:
-        """List the events of a calendar or an inbox: each occurrence in a time, in order; each page is
-        asked for when it is wanted.
+        """List the events of a calendar or an inbox: each occurrence in a time, in order; pages are
+        fetched as needed.
         """
         return paging.async_each(
             self.run,
@@ -3444,7 +3424,7 @@ class AwaitedMethods(Protocol):
     async def get_free_busy(
         self, inbox_ids: Sequence[str], since: datetime | str, until: datetime | str
     ) -> FreeBusy:
-        """When inboxes are busy, without saying with what."""
+        """Get when inboxes are busy, without saying with what."""
         return await self.run(calls.get_free_busy(inbox_ids, since, until))
 
     async def find_times(
@@ -3497,8 +3477,8 @@ class AwaitedMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> AsyncIterator[Event]:
-        """Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked
-        for when it is wanted.
+        """Read the log of events, oldest first; with `wait`, wait until there is one; pages are fetched
+        as needed.
         """
         return paging.async_each(
             self.run,
@@ -3655,7 +3635,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_drafts(inbox_id, limit=limit, offset=offset))
 
     def iter_drafts(self, inbox_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Draft]:
-        """List the drafts of an inbox, newest first; each page is asked for when it is wanted."""
+        """List the drafts of an inbox, newest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_drafts, (inbox_id,), {"limit": limit, "offset": offset})
 
     async def get_draft(self, draft_id: str) -> Draft:
@@ -3774,7 +3754,7 @@ class AwaitedMethods(Protocol):
     def iter_templates(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[Template]:
-        """List templates, newest first; each page is asked for when it is wanted."""
+        """List templates, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_templates,
@@ -3869,7 +3849,7 @@ class AwaitedMethods(Protocol):
         offset: int = 0,
     ) -> AsyncIterator[Approval]:
         """List the sends that wait for a decision, oldest first; or those in another state, newest first;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.async_each(
             self.run,
@@ -3879,7 +3859,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def get_pause(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """Whether sending is paused."""
+        """Get whether sending is paused."""
         return await self.run(calls.get_pause(inbox_id=inbox_id, pod_id=pod_id))
 
     async def pause(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
@@ -3891,7 +3871,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     async def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
-        """How much an inbox may send, and has sent."""
+        """Get how much an inbox may send, and has sent."""
         return await self.run(calls.get_inbox_limits(inbox_id))
 
     async def list_suppressions(self, *, limit: int = 50, offset: int = 0) -> Page[Suppression]:
@@ -3899,7 +3879,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_suppressions(limit=limit, offset=offset))
 
     def iter_suppressions(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Suppression]:
-        """List the suppressed addresses, newest first; each page is asked for when it is wanted."""
+        """List the suppressed addresses, newest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_suppressions, (), {"limit": limit, "offset": offset})
 
     async def add_suppression(self, address: str) -> Suppression:
@@ -3915,8 +3895,8 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Domain]:
-        """List your domains, newest first; for keys of the account the server's own comes first; each
-        page is asked for when it is wanted.
+        """List your domains, newest first; for keys of the account the server's own comes first; pages
+        are fetched as needed.
         """
         return paging.async_each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
@@ -3952,7 +3932,7 @@ class AwaitedMethods(Protocol):
     async def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: email that claims to be from a domain, and encryption to it."""
+        """Get what other servers reported: email that claims to be from a domain, and encryption to it."""
         return await self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     async def verify_domain(self, domain_id: str) -> Domain:
@@ -3964,7 +3944,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.rotate_dkim(domain_id))
 
     async def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """Delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
+        """Get delivery results by receiving provider, which are slowed, and the progress of warm-ups."""
         return await self.run(calls.get_deliverability(days=days))
 
     async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -3972,7 +3952,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_connections(limit=limit, offset=offset))
 
     def iter_connections(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Connection]:
-        """List connections, newest first; each page is asked for when it is wanted."""
+        """List connections, newest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_connections, (), {"limit": limit, "offset": offset})
 
     async def create_connection(
@@ -4121,7 +4101,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.list_webhooks(limit=limit, offset=offset))
 
     def iter_webhooks(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[ListedWebhook]:
-        """List the webhooks, oldest first; each page is asked for when it is wanted."""
+        """List the webhooks, oldest first; pages are fetched as needed."""
         return paging.async_each(self.run, calls.list_webhooks, (), {"limit": limit, "offset": offset})
 
     async def get_listed_webhook(self, webhook_id: str) -> ListedWebhook:
@@ -4187,9 +4167,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[WebhookDelivery]:
-        """List webhook deliveries with every attempt, newest first; each page is asked for when it is
-        wanted.
-        """
+        """List webhook deliveries with every attempt, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run, calls.list_webhook_deliveries, (), {"state": state, "limit": limit, "offset": offset}
         )
@@ -4310,9 +4288,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[PolicyStop]:
-        """List what policies stopped and what was released, newest first; each page is asked for when it
-        is wanted.
-        """
+        """List what policies stopped and what was released, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_policy_audit,
@@ -4338,9 +4314,7 @@ class AwaitedMethods(Protocol):
     def iter_rules(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[MailRule]:
-        """List the rules of the account, a pod or an inbox, in their order; each page is asked for when
-        it is wanted.
-        """
+        """List the rules of the account, a pod or an inbox, in their order; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_rules,
@@ -4471,9 +4445,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[AuditEntry]:
-        """List who changed what, and what was refused, newest first; each page is asked for when it is
-        wanted.
-        """
+        """List who changed what, and what was refused, newest first; pages are fetched as needed."""
         return paging.async_each(
             self.run,
             calls.list_audit,
@@ -4579,7 +4551,7 @@ class AwaitedMethods(Protocol):
         self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[ApiKey]:
         """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first;
-        each page is asked for when it is wanted.
+        pages are fetched as needed.
         """
         return paging.async_each(
             self.run, shortcuts.list_keys, (), {"pod_id": pod_id, "limit": limit, "offset": offset}

@@ -134,7 +134,7 @@ def list_calendar_events(tx: Tx, caller: Caller, query: CalendarEventQuery, now:
 
 
 def read_words(given: str | None) -> list[str]:
-    """The words of a search, folded as those of emails are."""
+    """Return the words of a search, folded as those of emails are."""
     words = split_sought(given)[0] if given else []
     if given is not None and not words:
         raise BadRequest("q has no word to search for.", field="q")
@@ -203,7 +203,7 @@ def get_calendar_event(tx: Tx, caller: Caller, calendar_event_id: str) -> ShownC
 
 
 def get_free_busy(tx: Tx, caller: Caller, query: FreeBusyQuery, now: int) -> FreeBusy:
-    """When inboxes are busy, without saying with what"""
+    """Get when inboxes are busy, without saying with what"""
     since, until = read_range(query.since, query.until, limits.FREE_BUSY_DAYS, now)
     steps, found = StepBudget(), {}
     for inbox_id in named(tx, caller.scope, query.inbox_ids.split(",")):

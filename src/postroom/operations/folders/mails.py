@@ -135,9 +135,9 @@ def copy_mails(
 
 
 def takes_away(folder: str, target: str) -> bool:
-    """Whether a copy leaves the folder, as a move would: a message is in Trash or Junk alone, or not there.
+    """Return whether a copy leaves the folder: a message is in Trash or Junk alone, or not there.
 
-    Programs without MOVE copy a message there, and delete it here afterwards.
+    Mail clients without MOVE copy a message there, and delete it here afterwards.
     """
     return (TRASH in (folder, target) or target == JUNK) and folder not in (DRAFTS, target)
 
@@ -240,7 +240,7 @@ def _move(
 
 
 def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail], now: int) -> None:
-    """The flag \\Deleted stays behind: it was set in the folder that the mail leaves."""
+    r"""Move emails to Trash. The flag \Deleted stays behind: it was set in the folder that they leave."""
     try:
         trash.add(tx, inbox_id, [mail.message_id for mail in mails], now)
     except BadRequest as error:
@@ -305,11 +305,11 @@ def _remove_from(
 def expunge_mails(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], now: int
 ) -> list[str]:
-    """Emails marked \\Deleted go to Trash; those that the folder of a label has too only leave this one.
+    r"""Expunge emails marked \Deleted: they go to Trash, or only leave this folder if a label has them.
 
     So a copy into that folder and a deletion here are a move (RFC 3501 has no other). From a label's folder
-    they only lose the label. Drafts, and emails already in Trash, are deleted. Returns the blobs that
-    are no longer needed.
+    they only lose the label. Drafts, and emails already in Trash, are deleted. Returns the blobs that are no
+    longer needed.
     """
     caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
     inboxes.lock(tx, inbox_id)

@@ -47,7 +47,7 @@ def note(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_ju
 
 
 def _remember_senders(tx: Tx, inbox: Inbox, told: Sequence[Message], is_junk: bool, now: int) -> None:
-    """A forged email says nothing against its sender: only what passed DMARC does."""
+    """Remember the senders of email that passed DMARC. A forged one says nothing against its sender."""
     found = [documents.decode(each.document) for each in told]
     if is_junk:
         proven = [each for each in found if each.auth is not None and each.auth.dmarc == "pass"]

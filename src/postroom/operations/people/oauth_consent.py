@@ -51,7 +51,7 @@ class Choice(Struct, frozen=True):
 
 
 def register(tx: Tx, body: Any, address: str, config: Config, now: int) -> OauthClient:
-    """RFC 7591. Every program is a public client, whatever it asks for."""
+    """Register a client (RFC 7591). Every client is public, whatever it asks for."""
     given: Any = body if isinstance(body, dict) else {}
     uris = given.get("redirect_uris")
     if not isinstance(uris, list) or not is_redirect_list(uris):
@@ -69,7 +69,7 @@ def is_redirect_list(uris: list[Any]) -> bool:
 
 
 def require_client(tx: Tx, asked: Asked) -> OauthClient:
-    """If this fails, the browser is not redirected: the address may be a stranger's."""
+    """Return the client. If this fails, the browser is not redirected: the address may be a stranger's."""
     client = oauth_clients.find(tx, asked.client_id)
     if client is None:
         raise BadRequest("This program is not registered here. Connect it again.", field="client_id")
@@ -79,7 +79,7 @@ def require_client(tx: Tx, asked: Asked) -> OauthClient:
 
 
 def require_sound(asked: Asked, config: Config) -> str:
-    """Errors that the program itself is told of. Returns the resource."""
+    """Check the request for errors that the client itself is told. Return the resource."""
     if not asked.response_type:
         raise OauthError("The parameter response_type is missing.", oauth="invalid_request")
     if asked.response_type != "code":
@@ -90,7 +90,7 @@ def require_sound(asked: Asked, config: Config) -> str:
 
 
 def require_resource(asked: str, config: Config) -> str:
-    """One of the addresses of MCP on this server, in normalized form (RFC 8707)."""
+    """Return one of the addresses of MCP on this server, in normalized form (RFC 8707)."""
     resource = asked.partition("?")[0].rstrip("/") or f"{config.base_url}{MCP_PATH}"
     path = resource.removeprefix(config.base_url) if resource.startswith(f"{config.base_url}/") else ""
     inbox_id = path.removeprefix(INBOX_PREFIX)
@@ -111,14 +111,14 @@ def with_inbox_id(tx: Tx, resource: str) -> str:
 
 
 def offered_levels(caller: Caller, resource: str) -> list[str]:
-    """The level that only drafts comes first; never more than the person may do."""
+    """Return the levels, the one that only drafts first; never more than the person may do."""
     is_readonly = resource.endswith(READONLY_PATH)
     wanted = {name: held for name, held in LEVELS.items() if not is_readonly or held == (READ,)}
     return [name for name, held in wanted.items() if set(held) <= caller.permissions]
 
 
 def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Scope:
-    """The scope of the program: never further than that of the person, or of the address of MCP."""
+    """Return the client's scope: never wider than the person's, or than that of the address of MCP."""
     _, _, inbox_id = resource.partition(INBOX_PREFIX)
     if inbox_id:
         return inboxes.get(tx, caller.scope, inbox_id).scope
@@ -162,7 +162,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
 
 
 def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Tokens | None:
-    """For a code or a refresh token. None if it was used before: its grant has then ended."""
+    """Return tokens for a code or a refresh token. None if it was used before: its grant has then ended."""
     client_id = form.get("client_id", "")
     client = oauth_clients.find(tx, client_id)
     if client is None:
@@ -198,7 +198,7 @@ def show_tokens(tokens: Tokens) -> dict[str, object]:
 
 
 def revoke(tx: Tx, token: str) -> None:
-    """RFC 7009: an unknown token counts as revoked."""
+    """Revoke a token. An unknown one counts as revoked (RFC 7009)."""
     grants.revoke(tx, token)
 
 
@@ -237,7 +237,7 @@ def refuse_device(tx: Tx, caller: Caller, user_code: str, now: int) -> None:
 
 
 def poll_device(tx: Tx, request_id: str, now: int) -> str | None:
-    """The new key, once; None until a person decides. Raises NotFound if refused, used or expired."""
+    """Return the new key once; None until a person decides. Raises NotFound if refused, used or expired."""
     code = device_codes.find(tx, request_id, now)
     if code is None:
         raise NotFound("Nothing is waiting under this requestId: it was refused, used or has expired.")

@@ -158,7 +158,7 @@ def verify_new(answer: Answer, party: RelyingParty) -> NewPasskey:
 
 
 def add_passkey(tx: Tx, caller: Caller, new: NewPasskey, name: str, now: int) -> Passkey:
-    """Also notifies the person by mail: somebody else may have used a session left open."""
+    """Add a passkey and notify the person by email: somebody else may have used an open session."""
     user = require_user(tx, caller)
     added = passkeys.add(tx, user, new.credential_id, new.public_key, new.sign_count, name, now)
     audit.record_by(tx, caller, "passkey.added", added.id, now, after=ShownPasskey(added.name))

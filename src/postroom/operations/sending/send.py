@@ -288,7 +288,7 @@ def read_order(
 
 
 def hash_body(inbox_id: str, body: SendBody) -> str:
-    """The hash of the canonical JSON of the request, and of its files.
+    """Return the hash of the canonical JSON of the request, and of its files.
 
     A request keeps its hash if the type of the body gets more fields, or another order of fields.
     """
