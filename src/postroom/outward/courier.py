@@ -92,7 +92,7 @@ class Receipt:
 
 
 def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:
-    """The outcome of an attempt to hand an email over."""
+    """Return the outcome of an attempt to hand an email over."""
     if isinstance(answer, DeliveryError):
         return Outcome(
             code=answer.code,
@@ -121,7 +121,10 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
 
 
 async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: str, **named: str) -> Outcome:
-    """Any exception is a failed attempt, so that nothing is retried for ever. For a bug, `what` is logged."""
+    """Attempt a delivery. Any exception is a failed attempt, so that nothing is retried for ever.
+
+    For a bug, `what` is logged.
+    """
     started_at = resources.now()
     answer: Receipt | DeliveryError
     try:

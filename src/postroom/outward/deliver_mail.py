@@ -79,7 +79,7 @@ class Recorded(Struct, frozen=True):
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
-    """If the process dies anywhere in here, the claim comes due again."""
+    """Deliver an email. If the process dies anywhere in here, the claim comes due again."""
     job = await resources.db.read(look_up, delivery, resources.config.domain)
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
@@ -116,7 +116,7 @@ async def find_admission(resources: Resources, outbound: Outbound, job: MailJob)
 
 
 async def write(resources: Resources, tried: TriedMail) -> list[str]:
-    """Outcomes that wait together are written together."""
+    """Write an outcome, together with others that wait."""
     if tried.answers:
         return (await resources.db.write(record_tried, [tried]))[0]
     return await resources.db.write_together(record_tried, tried)
@@ -131,7 +131,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 async def stop_before(resources: Resources, job: MailJob) -> None:
-    """The mail may not leave now. What a person has to see is read outside the transaction."""
+    """Stop a delivery that may not leave now. Evidence for people is read outside the transaction."""
     seen, hold = None, job.outgoing.hold
     if job.outgoing.send_check.needs_a_person and (hold is None or not hold.content_hash):
         raw = await read_raw(resources, job.outgoing)
@@ -143,7 +143,7 @@ async def stop_before(resources: Resources, job: MailJob) -> None:
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJob) -> Receipt | DeliveryError:
-    """Any exception counts as an attempt, so that nothing is retried without a pause."""
+    """Hand over. Any exception counts as an attempt, so that nothing is retried without a pause."""
     try:
         raw = await read_raw(resources, job.outgoing)
         await require_unchanged(job, raw)
@@ -218,7 +218,7 @@ async def address_and_sign(
 
 
 def unsubscribe_fields(resources: Resources, outbound: Outbound, job: MailJob) -> bytes:
-    """Header fields of the copy for this recipient, if the sender asked for them."""
+    """Return header fields of the copy for this recipient, if the sender asked for them."""
     if not job.delivery.has_unsubscribe:
         return b""
     secret, base_url = outbound.return_path_secret, resources.config.base_url
@@ -274,7 +274,7 @@ def senders_of(raw: bytes) -> list[str]:
 
 
 async def require_not_of_others(resources: Resources, job: MailJob, senders: set[str]) -> None:
-    """An inbox never writes with the address of another inbox here; redirected email keeps its From."""
+    """Refuse the address of another inbox here as sender; redirected email keeps its From."""
     if mail_job.is_redirected(job.message):
         return
     for sender in senders:
@@ -321,7 +321,7 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
 
 
 def record_only(tx: Tx, tried: TriedMail) -> Recorded:
-    """For an accepted mail with one recipient. The status is set first, which also locks the message."""
+    """Record an accepted email with one recipient. The status is set first, which also locks the message."""
     is_sent = messages.set_status(tx, tried.job.message.id, SENT)
     state = outcomes.record(tx, tried.delivery)
     if state is None:

@@ -72,7 +72,7 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 async def try_to_post(
     resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event
 ) -> Outcome:
-    """Any exception counts as an attempt, so that nothing is retried for ever."""
+    """Post an event. Any exception counts as an attempt, so that nothing is retried for ever."""
     started_at = resources.now()
     parent, span_id = traces.read(traceparent_of(event.payload)), traces.new_span()
     try:
@@ -122,7 +122,7 @@ def nothing_to_say(why: str, now: int) -> Outcome:
 async def post_body(
     resources: Resources, courier: WebhookCourier, webhook: Webhook, event_id: str, body: bytes
 ) -> Outcome:
-    """After a 401 the previous secret is tried too: the receiver may not have the new one yet."""
+    """Post the body. After a 401 try the previous secret too: the receiver may not have the new one yet."""
     for secret in webhook.secrets_at(resources.now()):
         signed = signed_headers(event_id, body, secret, resources.now())
         if webhook.vocabulary:
@@ -142,7 +142,7 @@ async def try_url(
     headers: Mapping[str, str],
     is_final: Callable[[int], bool],
 ) -> Outcome:
-    """`is_final` says which status ends the delivery; others are retried."""
+    """Try a URL. `is_final` says which status ends the delivery; others are retried."""
     started_at = resources.now()
     try:
         answer = await courier.post(url, body, headers)
@@ -160,7 +160,7 @@ async def try_url(
 
 
 def svix_headers(signed: dict[str, str]) -> dict[str, str]:
-    """The same signature under the header names of Svix, if the secret has the right form."""
+    """Return the same signature under the header names of Svix, if the secret has the right form."""
     names = ("id", "timestamp", "signature")
     return {f"svix-{name}": signed[f"webhook-{name}"] for name in names if f"webhook-{name}" in signed}
 
@@ -178,7 +178,7 @@ def signed_headers(event_id: str, body: bytes, secret: str, now: int) -> dict[st
 
 
 def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
-    """A manual repeat says nothing about the health of the endpoint.
+    """Record an attempt. A manual repeat says nothing about the health of the endpoint.
 
     `webhook` is from before the attempt; None if it was deleted.
     """

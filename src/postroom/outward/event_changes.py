@@ -70,7 +70,7 @@ class Changed(Struct, frozen=True):
 
 
 def find_occurrence(series: Series, calendar: InboxCalendar, named: str) -> EventTime | None:
-    """The occurrence of a recurrenceId, as the interface writes it. ValueError if that is no time."""
+    """Return the occurrence of a recurrenceId, as the API writes it. ValueError if that is no time."""
     at = moment_of(series, calendar, named)
     around = occurrences(
         replace(series, overrides=()), at - DAY, at + DAY, 200, calendar.time_zone, StepBudget()
@@ -86,7 +86,7 @@ def moment_of(series: Series, calendar: InboxCalendar, named: str) -> int:
 
 
 def change_all(series: Series, fields: dict[str, Any], lines: tuple[str, ...] | None) -> Changed:
-    """A new start or rule ends the exceptions: they were made of other times."""
+    """Change the whole series. A new start or rule ends the exceptions, which had other times."""
     part = _next(series.part, fields)
     keeps = part.start == series.part.start and part.zone == series.part.zone and lines is None
     changed = replace(
@@ -121,7 +121,7 @@ def part_at(series: Series, at: EventTime) -> EventPart:
 def change_following(
     series: Series, at: EventTime, fields: dict[str, Any], lines: tuple[str, ...] | None, uid: str
 ) -> Changed:
-    """The series ends before the occurrence, and another begins with it."""
+    """End the series before the occurrence, and begin another with it."""
     ended = end_before(series, at)
     start = {"start": at.recurrence_id} | fields
     part = replace(series.part, sequence=0, **start)
@@ -154,7 +154,7 @@ def cancel_following(series: Series, at: EventTime) -> Changed:
 
 
 def end_before(series: Series, at: EventTime) -> Series:
-    """The series without this occurrence and all later ones."""
+    """Return the series without this occurrence and all later ones."""
     if series.part.all_day:
         until = (datetime.fromisoformat(at.recurrence_id) - timedelta(days=1)).strftime("%Y%m%d")
     else:
@@ -176,7 +176,7 @@ def _with_end(line: str, end: str) -> str:
 
 
 def _rest_of(series: Series, at: EventTime) -> tuple[str, ...]:
-    """The lines of the series from the occurrence on: COUNT is what is left of it."""
+    """Return the lines of the series from the occurrence on. COUNT is what is left of it."""
     found = []
     for line in series.lines:
         count = next((part for part in line.upper().split(";") if part.startswith("COUNT=")), "")

@@ -53,7 +53,7 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
 
 
 async def to_one(resources: Resources, order: Order, around: Context) -> Order:
-    """Only to the addresses that the mail wants answers sent to."""
+    """Fill in only the addresses that the email wants replies sent to."""
     answered = around.previous
     assert answered is not None
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
@@ -68,7 +68,7 @@ def read_reply_to(raw: bytes) -> str:
 
 
 def add_everybody(order: Order, answered: Document, raw: bytes, own: Set[str]) -> Order:
-    """To the addresses that the mail wants answers sent to, with copies to all others that it names.
+    """Fill in the addresses that the email wants replies sent to, with copies to all others named.
 
     Slow for the lists of a stranger: call it in a thread.
     """
@@ -87,7 +87,7 @@ def add_everybody(order: Order, answered: Document, raw: bytes, own: Set[str]) -
 
 
 def who_answers(answered: Document, raw: bytes, own: Set[str]) -> list[Address]:
-    """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients.
+    """Return Reply-To, unless it names only this inbox; then the sender. For our own email, its recipients.
 
     Slow for the lists of a stranger: call it in a thread.
     """
@@ -98,7 +98,7 @@ def who_answers(answered: Document, raw: bytes, own: Set[str]) -> list[Address]:
 
 
 def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
-    """Each mailbox once; adds them to `known`."""
+    """Yield each mailbox once, and add it to `known`."""
     for each in addresses:
         mailbox = mailbox_of(each.address)
         if mailbox not in known:
@@ -107,7 +107,7 @@ def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
 
 
 def writable(addresses: str) -> list[Address]:
-    """A stranger chose these: invalid addresses are left out."""
+    """Return the valid addresses. A stranger chose these: invalid ones are left out."""
     found = []
     for each in parse_list(addresses):
         try:

@@ -10,7 +10,7 @@ from postroom_mail.mime.address import mailbox_of, parse_list
 
 
 def require_own_senders(new: list[Ready], owners: dict[str, Inbox]) -> None:
-    """An alias may have been deleted since the mail was written."""
+    """Require own senders again: an alias may have been deleted since the email was written."""
     for each in new:
         if each.submission.order.from_address is not None:
             sender_of(each.submission.order, owners[each.inbox_id])

@@ -62,7 +62,7 @@ def with_file(files: Sequence[DraftAttachment], calendar: CalendarFile) -> tuple
 
 
 def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]]:
-    """The appointment and the files of an email just written, as its recipient will read them."""
+    """Return the appointment and the files of an email just written, as its recipient will read them."""
     mail = parse_mail(raw)
     described = (
         Attachment(file.filename, position, file.content_type, len(file.content))
@@ -74,7 +74,7 @@ def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]
 async def to_answer(
     resources: Resources, scope: Scope, message_id: str, status: str, comment: str, key: str
 ) -> Order:
-    """An order that answers the invitation in a message."""
+    """Return an order that answers the invitation in a message."""
     message, inbox = await resources.db.read(find_invited, scope, message_id)
     raw = await raw_mails.read(resources, message.id, with_trace=False)
     invited = await pools.READING.run(find_invitation, raw)
@@ -97,7 +97,7 @@ async def to_answer(
 def to_answer_of_series(
     inbox: Inbox, event: CalendarEvent, status: str, key: str, now: int, at: EventTime | None = None
 ) -> Order:
-    """An order that answers an invitation of which there is no email here, or one occurrence of it."""
+    """Return an order that answers an invitation without an email here, or one occurrence of it."""
     sent_at = datetime.fromtimestamp(now / 1000, UTC)
     series, only = event.series, ""
     if at is not None:
@@ -146,7 +146,7 @@ def require_organizer(invited: Invited | None) -> Address:
 
 
 def attendee_of(invited: Invited, inbox: Inbox) -> str:
-    """The inbox's address as the organizer wrote it, perhaps tagged; its own if invited by a list."""
+    """Return the inbox's address as the organizer wrote it, perhaps tagged; its own if invited by a list."""
     own = (each for each in invited.attendees if mailbox_of(each) in inbox.mailboxes)
     return next(own, inbox.sender)
 

@@ -28,7 +28,7 @@ def count_today(tx: Tx, key: Key, now: int) -> SendsOfDay:
 
 
 def list_last(tx: Tx, key: Key, limit: int) -> list[str]:
-    """Ids of messages, newest first."""
+    """List the ids of messages, newest first."""
     rows = tx.all(
         f"select id from messages where {OF_KEY} order by created_at desc, id desc limit :limit",
         budget_id=key.budget_id or key.id,

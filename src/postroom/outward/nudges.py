@@ -68,7 +68,7 @@ async def step(resources: Resources) -> int:
 
 
 def announce_overdue(tx: Tx, now: int) -> None:
-    """What was never sent is not overdue: then nothing is expected any more."""
+    """Announce overdue replies. An email never sent is not overdue: its expectation ends."""
     told = []
     for thread in follow_ups.mark_overdue(tx, now):
         message = messages.find(tx, thread.awaiting_message or "")
@@ -80,7 +80,7 @@ def announce_overdue(tx: Tx, now: int) -> None:
 
 
 async def send_or_note(resources: Resources, follow_up: FollowUp) -> None:
-    """A nudge that is refused says why; one that fails does not hold up the others."""
+    """Send a nudge. A refused one says why; one that fails does not hold up the others."""
     try:
         nudge = await resources.db.write(prepare, follow_up, resources.now())
         if nudge is not None:
@@ -123,7 +123,7 @@ def prepare(tx: Tx, follow_up: FollowUp, now: int) -> DueNudge | None:
 
 
 def read_content(tx: Tx, follow_up: FollowUp, inbox: Inbox, message: Message) -> TemplateText:
-    """Its text, or its template filled with the first recipient and the subject."""
+    """Return its text, or its template filled with the first recipient and the subject."""
     if follow_up.template_id is None:
         return TemplateText(follow_up.body or "")
     document = documents.decode(message.document)
@@ -135,7 +135,7 @@ def read_content(tx: Tx, follow_up: FollowUp, inbox: Inbox, message: Message) ->
 
 
 async def send(resources: Resources, nudge: DueNudge) -> None:
-    """To the recipients of the email that it follows, in its thread, which stays as read as it was."""
+    """Send a nudge to the email's recipients, in its thread, which stays as read as it was."""
     follow_up = nudge.follow_up
     order = Order(
         inbox_id=follow_up.inbox_id,

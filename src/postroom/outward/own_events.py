@@ -67,7 +67,7 @@ def carry_out_all(
 def take_file_name(
     tx: Tx, calendar: InboxCalendar, event_id: str, uid: str, file: CalendarFileOfClient, now: int
 ) -> None:
-    """Of two clients that store a new event at once, the second is told of the first."""
+    """Take a file name. If two clients store a new event at once, the second gets an error."""
     inbox_calendars.lock_defaults(tx, {calendar.inbox_id})
     calendar_files.release_name(tx, calendar.id, file.name, besides=event_id)
     same = calendar_events.find_of_calendar(tx, calendar.id, uid)
@@ -80,7 +80,7 @@ def take_file_name(
 
 
 def waiting(event: CalendarEvent, before: CalendarEvent | None, document: Document) -> CalendarEvent:
-    """The event with what it was before the first of the changes that have not left yet."""
+    """Return the event with its state before the first of the changes that have not left yet."""
     first = None if before is None else before.before if before.is_waiting else before.series
     return replace(
         event, message_id=document.id, thread_id=document.thread_id, waits_for=document.id, before=first
@@ -106,7 +106,7 @@ def find_unchanged(tx: Tx, scope: Scope, change: EventChange) -> CalendarEvent |
 
 
 def find_participants(tx: Tx, scope: Scope, calendar: InboxCalendar, series: Series) -> set[str]:
-    """The inbox itself, and the attendees with an inbox in scope that have not declined."""
+    """Return the inbox itself, and the attendees with an inbox in scope that have not declined."""
     found = {calendar.inbox_id}
     for attendee in series.part.attendees[:PARTICIPANTS]:
         inbox = inboxes.find_by_address(tx, mailbox_of(attendee.address))
@@ -120,7 +120,10 @@ def has_declined(attendee: Attendee) -> bool:
 
 
 def require_free(tx: Tx, calendar: InboxCalendar, participants: set[str], event: CalendarEvent) -> None:
-    """All participants stay locked until the commit: of two that take a time at once, one gets it."""
+    """Require the time to be free.
+
+    All participants stay locked until the commit: of two that take a time at once, one gets it.
+    """
     inbox_calendars.lock_defaults(tx, participants)
     for inbox_id in sorted(participants):
         taken = free_time.find_conflict(tx, inbox_id, calendar, event.series, event.id)
@@ -133,7 +136,7 @@ def require_free(tx: Tx, calendar: InboxCalendar, participants: set[str], event:
 
 
 def record_sent(tx: Tx, ready: Ready) -> None:
-    """What an accepted email changes in its sender's own calendar."""
+    """Record what an accepted email changes in its sender's own calendar."""
     submission, document = ready.submission, ready.document
     scope, actor, now = submission.caller.scope, submission.caller.actor, submission.now
     change = submission.order.calendar
@@ -151,7 +154,7 @@ def record_sent(tx: Tx, ready: Ready) -> None:
 
 
 def change_written(tx: Tx, inbox_id: str, method: str, content: bytes) -> EventChange | None:
-    """The change that an invitation of a plain send makes; None if it cancels what is not there."""
+    """Return the change that an invitation of a plain send makes; None if it cancels an unknown event."""
     series = next(iter(read_objects(content).series), None)
     if series is None or method not in (REQUEST, CANCEL):
         return None
@@ -172,7 +175,7 @@ def change_written(tx: Tx, inbox_id: str, method: str, content: bytes) -> EventC
 def record_answer(
     tx: Tx, inbox: Inbox, actor: Actor, answer: CalendarAnswer, document: Document, now: int
 ) -> None:
-    """The inbox's answer to an invitation, also to one that was in no calendar yet."""
+    """Record the inbox's answer to an invitation, also to one that was in no calendar yet."""
     objects = read_objects(answer.invited.raw)
     series = next((each for each in objects.series), None)
     if series is None:
@@ -208,7 +211,7 @@ def record_answer(
 
 
 def with_answer(series: Series, address: str, response: str) -> Series:
-    """An attendee's answer, in the series and in each exception that names him."""
+    """Return the series with an attendee's answer, also in each exception that names the attendee."""
     part, address = series.part, mailbox_of(address)
     answered = replace(series, part=replace(part, attendees=with_status(part.attendees, address, response)))
     for each in series.overrides:
@@ -218,7 +221,7 @@ def with_answer(series: Series, address: str, response: str) -> Series:
 
 
 def with_answer_to_one(series: Series, recurrence_id: str, address: str, response: str) -> Series:
-    """An attendee's answer to one occurrence, which becomes an exception."""
+    """Return the series with an attendee's answer to one occurrence, which becomes an exception."""
     known = part_of(series, recurrence_id)
     part = known if known is not series.part else replace(known, start=recurrence_id)
     changed = answered_part(part, mailbox_of(address), response, series.part.transparency)
@@ -226,7 +229,10 @@ def with_answer_to_one(series: Series, recurrence_id: str, address: str, respons
 
 
 def answered_part(part: EventPart, address: str, response: str, otherwise: str) -> EventPart:
-    """A declined exception takes no time; accepted later, it takes it as the others do (`otherwise`)."""
+    """Return the part with the answer.
+
+    A declined exception takes no time; accepted later, it takes it as the others do (`otherwise`).
+    """
     own = [each.participation_status for each in part.attendees if mailbox_of(each.address) == address]
     transparency = otherwise if DECLINED in own else part.transparency
     transparency = "transparent" if own and response == DECLINED else transparency

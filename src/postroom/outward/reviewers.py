@@ -110,7 +110,7 @@ def _decide(tx: Tx, review: Review, word: str, content_hash: str, decision: Deci
 
 
 def read_note(text: str) -> str | None:
-    """A person's note on the decision, cleaned for storage."""
+    """Return a person's note on the decision, cleaned for storage."""
     return INVISIBLE.sub("", text).strip()[: limits.NOTE_CHARACTERS] or None
 
 
@@ -239,7 +239,7 @@ def notice_text(
 
 
 def shown_value(origin: ValueOrigin) -> str:
-    """A stranger wrote it: on one line, and without what could act on a terminal."""
+    """Return the value on one line, without anything that could act on a terminal: a stranger wrote it."""
     return f"{' '.join(INVISIBLE.sub('', CONTROL.sub(' ', origin.value)).split())} ({origin.kind})"
 
 
@@ -288,13 +288,13 @@ def token_of(tx: Tx, message_id: str, reviewer: str) -> str:
 
 
 def is_addressed_to(mail: ParsedMail, token: str) -> bool:
-    """An answer about another email, resent to this address, still has the other address in To."""
+    """Return whether To names this address: a resent answer about another email still names the other."""
     wanted = review_path.PREFIX + token
     return any(address.address.rpartition("@")[0].lower() == wanted for address in mail.to)
 
 
 def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now: int) -> list[str]:
-    """The answer is removed with the decision, so that it counts once."""
+    """Apply the answer and remove it with the decision, so that it counts once."""
     said = ANSWER.fullmatch(answer.first_line)
     if not review_answers.remove(tx, answer.id):
         return []

@@ -113,7 +113,7 @@ async def _wait(resources: Resources, work: DueTask, error: ApiError) -> None:
 
 
 async def _record_error(resources: Resources, work: DueTask, error: ApiError) -> None:
-    """What one message causes leaves the rule on; what the next would cause too switches it off."""
+    """Record an error. One caused by the message leaves the rule on; one that would recur switches it off."""
     kind = work.task.action.type
     is_of_sender = kind == "reply" and isinstance(error, RecipientNotAllowed | RecipientSuppressed)
     if is_of_sender or isinstance(error, NO_FAULT_OF_THE_RULE):
@@ -173,7 +173,7 @@ async def _junk(resources: Resources, work: DueTask) -> RuleStep:
 
 
 def _move_to_junk(tx: Tx, work: DueTask, base_url: str, now: int) -> list[str]:
-    """Once: an earlier try, or a person, may have moved it. It teaches the filter nothing."""
+    """Move to Junk once: an earlier try, or a person, may have moved it. It teaches the filter nothing."""
     inboxes.lock(tx, work.inbox.id)
     message = messages.find(tx, work.message.id)
     if message is None or message.is_junk or message.is_blocked or not message.thread_id:
@@ -187,7 +187,7 @@ async def _post(resources: Resources, work: DueTask) -> RuleStep:
 
 
 def _enqueue_webhook(tx: Tx, work: DueTask, now: int) -> str | None:
-    """Once: one that gets the event anyway, or got it in an earlier try, gets no second."""
+    """Enqueue the webhook once, unless it gets the event anyway, or got it in an earlier try."""
     webhook = webhook_list.get(tx, work.rule.account_id, work.task.action.webhook_id or "")
     told = event_log.list_of_message(tx, work.message.id, FIRST_EVENTS)
     event = next((each for each in told if each.kind == MESSAGE_RECEIVED), None)
@@ -259,7 +259,7 @@ async def _reply(resources: Resources, work: DueTask) -> RuleStep:
 
 
 def _read_answer(tx: Tx, work: DueTask, to: Address) -> TemplateText:
-    """The text of the rule, or of its template, filled with what is known of the sender."""
+    """Return the text of the rule, or of its template filled with what is known of the sender."""
     action = work.task.action
     if action.template_id is None:
         return TemplateText(action.body or "")

@@ -56,7 +56,7 @@ async def send_mail(
     inbox: Inbox | None = None,
     is_remembered: bool = False,
 ) -> SendAnswer:
-    """Accepted means durable. `inbox` is the sending one, if it was read already.
+    """Send an email. Accepted means durable. `inbox` is the sending one, if it was read already.
 
     If caller and inbox came from the cache, Outdated may be raised: then nothing has happened.
     """
@@ -123,7 +123,7 @@ async def send_together(resources: Resources, caller: Caller, orders: Sequence[O
 
 
 async def prepare_one(resources: Resources, caller: Caller, order: Order) -> Submission | SendAnswer:
-    """An email to be accepted with others, already judged; or its first answer, if its key is known."""
+    """Return an email to accept with others, already screened; or its first answer, if its key is known."""
     now = resources.now()
     found = await resources.db.read(look_up, caller, order, now, resources.config.domain)
     if isinstance(found, SendAnswer):
@@ -152,7 +152,7 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
 
 
 async def require_seen(order: Order, composed: ComposedMail) -> None:
-    """Mail that came meanwhile may change whom a reply goes to, and what it quotes."""
+    """Require the reply to be up to date: newer mail may change whom it goes to, and what it quotes."""
     if order.seen_hash is None:
         return
     bcc = tuple(map(str, order.bcc))
@@ -176,7 +176,7 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
 
 
 async def accept(resources: Resources, submission: Submission) -> SendAnswer:
-    """Only the transaction knows whether a rule applies. If one does, the mail is read outside of it."""
+    """Accept a submission. If a rule applies, only the transaction knows; the email is read outside of it."""
     try:
         return await resources.db.write_together(submit, submission)
     except Unjudged:
@@ -208,7 +208,7 @@ def look_up(
 
 
 def find_context(tx: Tx, inbox: Inbox, order: Order, service_domain: str) -> Context:
-    """The thread and the messages that the order names."""
+    """Return the thread and the messages that the order names."""
     here = Scope(inbox.account_id, None, inbox.id)
     forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
     if order.reply_to_message_id is not None:
@@ -247,7 +247,7 @@ def look_up_answered(tx: Tx, inbox: Inbox, here: Scope, order: Order, service_do
 
 
 def is_of_service(tx: Tx, document: Document, service_domain: str) -> bool:
-    """From an address of this server that is no inbox, such as noreply: a copy to it could only fail."""
+    """Return whether it is from an address here that is no inbox, such as noreply: a copy could only fail."""
     sender = parse_list(document.from_addr)[:1]
     mailbox = mailbox_of(sender[0].address) if sender else ""
     is_here = domains.is_served(tx, mailbox.rpartition("@")[2], service_domain)
@@ -273,7 +273,7 @@ async def compose_mail(order: Order, around: Context, now: int) -> ComposedMail:
 
 
 def is_plain(order: Order) -> bool:
-    """Needs nothing from the mailbox, and is composed faster than its key is looked up."""
+    """Return whether an order needs nothing from the mailbox: composing it is then faster than a lookup."""
     speaks_of_mail = order.thread_id or order.forward_of or order.reply_to_message_id
     return not speaks_of_mail and order.send_at is None and is_little(order)
 
@@ -348,7 +348,7 @@ def subject_of(order: Order, around: Context) -> str:
 
 
 def both_forms(order: Order) -> tuple[str, str | None]:
-    """Text and HTML: HTML given as the body gets a text made from it."""
+    """Return text and HTML. HTML given as the body gets a text made from it."""
     if order.body_html is not None:
         return order.body, order.body_html
     if text.looks_like_html(order.body):
@@ -382,7 +382,7 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
-    """A reply copies the sender it answers, unless addressed already or an address here that is no inbox."""
+    """Add the sender that a reply answers, unless addressed already or an address here without an inbox."""
     room = RECIPIENTS - len(order.to) - len(order.cc) - len(order.bcc)
     is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, not the sender
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:

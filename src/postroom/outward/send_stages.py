@@ -219,7 +219,7 @@ def new_message_id(sender: str, now: int) -> str:
 
 
 def sender_of(order: Order, inbox: Inbox) -> str:
-    """The address that From names: the one asked for, which must be an address of the inbox, else its own."""
+    """Return the sender: the address asked for, which must be one of the inbox's, else its usual one."""
     return inbox.sender if order.from_address is None else own_sender(order.from_address, inbox)
 
 
@@ -246,7 +246,7 @@ def files_too_large() -> PayloadTooLarge:
 
 
 def parse_moment(value: str) -> int:
-    """RFC 3339 with a zone; it may be in the past."""
+    """Parse RFC 3339 with a zone. The time may be in the past."""
     try:
         if not _MOMENT.fullmatch(value):
             raise ValueError(value)
@@ -263,7 +263,7 @@ def is_steering(header: str, allowed: frozenset[str]) -> bool:
 
 
 def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None:
-    """`allowed` are the ones that this server permits."""
+    """Refuse header fields that steer delivery. `allowed` are those that this server permits."""
     for header in headers:
         if is_steering(header, allowed):
             raise BadRequest(
@@ -274,7 +274,7 @@ def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None
 
 
 def require_ahead(send_at: int, now: int) -> None:
-    """A time in the past is refused, not taken as now."""
+    """Require a time in the future: one in the past is refused, not taken as now."""
     if not now < send_at <= now + SEND_AHEAD:
         raise BadRequest(
             f"sendAt must be in the future, at most {limits.SEND_AHEAD_DAYS} days ahead.", field="sendAt"

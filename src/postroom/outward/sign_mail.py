@@ -60,7 +60,10 @@ class Signers:
         self._threads: list[threading.Thread] = []
 
     async def sign(self, mail: Unsigned) -> bytes:
-        """The fields to put before the mail. Callers that ask for the same message share one signature."""
+        """Return the fields to put before the email.
+
+        Callers that ask for the same message share one signature.
+        """
         kept = self._kept.get(mail.message_id)
         if kept is not None and kept.is_of(mail):
             return kept.fields

@@ -37,7 +37,7 @@ def record_accepted(tracing: Tracing, order: Order, content: bytes, started_at: 
 
 
 def record_attempt(tracing: Tracing, job: MailJob, outcome: Outcome, started_at: int) -> None:
-    """The first attempt also tells how long the message was held, and how long it was in the queue."""
+    """Record an attempt. The first one also records how long the message was held, and queued."""
     delivery, trace_id = job.delivery, documents.trace_of(job.message.document)
     if not trace_id:
         return
@@ -72,7 +72,7 @@ def record_attempt(tracing: Tracing, job: MailJob, outcome: Outcome, started_at:
 def record_post(
     tracing: Tracing, kind: str, parent: tuple[str, str], span_id: str, started_at: int, outcome: Outcome
 ) -> None:
-    """An attempt at a webhook, whose request named this span."""
+    """Record an attempt at a webhook, whose request named this span."""
     trace_id, parent_id = parent
     attributes: Attributes = {"messaging.operation.name": "webhook", "messaging.operation.type": "send"}
     attributes |= {"http.request.method": "POST", "postroom.event": kind}

@@ -67,7 +67,7 @@ _OF_A_HOLD = {
 
 
 def state_of(status: str, hold: Hold | None) -> State:
-    """The hold decides while it lasts or if it ended the email; after its release, the status does."""
+    """Return the state. A hold decides while it lasts or if it ended the email; else the status does."""
     if hold is not None:
         if hold.state in _OF_A_HOLD:
             return _OF_A_HOLD[hold.state]

@@ -60,12 +60,12 @@ PART_MAX_SIZE = 1024 * 1024
 
 
 def submit(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
-    """The checks apply to all of them together. If they fail, smaller groups are tried."""
+    """Submit the emails. The checks apply to all of them together. If they fail, smaller groups are tried."""
     return [answer for part in in_parts(submissions) for answer in submit_part(tx, part)]
 
 
 def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
-    """Each idempotency key once per part, so that a second request finds the first one stored.
+    """Split into parts with each idempotency key once, so that a second request finds the first one stored.
 
     Parts are also small, since all rows of a part are in memory together.
     """
@@ -83,14 +83,14 @@ def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
 
 
 def row_size(submission: Submission) -> int:
-    """An estimate, in bytes or characters."""
+    """Estimate the size, in bytes or characters."""
     composed = submission.composed
     texts = len(composed.draft.text) + len(composed.draft.html or "") + len(composed.own_text)
     return texts + (0 if submission.blob else len(composed.raw))
 
 
 def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
-    """The send section of the specification, line by line."""
+    """Do all that a send does, line by line as in the specification."""
     require_unchanged(tx, submissions)
     ready = [make_ready(submission) for submission in submissions]
     known = idempotency.claim_all(tx, [to_claim(each) for each in ready])
@@ -161,7 +161,7 @@ def to_claim(ready: Ready) -> Claim:
 
 
 def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
-    """In the order of ids, so that two nodes cannot deadlock."""
+    """Count in the order of ids, so that two nodes cannot deadlock."""
     of_inboxes: dict[str, list[Ready]] = defaultdict(list)
     for each in new:
         of_inboxes[each.inbox_id].append(each)
@@ -205,20 +205,20 @@ def judge(
 
 
 def unique_addresses(order: Order, composed: ComposedMail) -> list[str]:
-    """Each recipient once, in the order of To, Cc and Bcc."""
+    """Return each recipient once, in the order of To, Cc and Bcc."""
     return list(
         dict.fromkeys(normalize(address.address) for address in (*order.to, *composed.cc, *order.bcc))
     )
 
 
 def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
-    """Pairs of inbox and recipient that never wrote to it."""
+    """Return pairs of an inbox and a recipient that never wrote to it."""
     asked = [(each.inbox_id, address) for each in new for address in each.addresses]
     return set(asked) - correspondents.find(tx, asked)
 
 
 def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set[tuple[str, str]]) -> None:
-    """Judged at the earliest time, which is at most too strict; alone each is judged at its own."""
+    """Check all sends against the earliest time: at worst too strict. A send checked alone uses its own."""
     strangers: dict[str, set[str]] = defaultdict(set)
     for inbox_id, address in cold:
         strangers[inbox_id].add(address)
@@ -233,7 +233,7 @@ def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set
 
 
 def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]) -> None:
-    """Only for keys with a budget; their strangers are counted for the sending inbox."""
+    """Check keys with a budget; their new recipients are counted for the sending inbox."""
     budgeted = [each for each in new if each.submission.caller.limits is not None]
     for budget_id, moments in moments_by(
         [(each.submission.caller.budget_id, each.submission.now) for each in budgeted]

@@ -18,7 +18,7 @@ def take(tx: Tx, ready: Ready) -> None:
 
 
 def leave_to_the_sender(tx: Tx, thread: Thread, ready: Ready) -> None:
-    """A person who writes in a thread has taken it in hand: nudges prepared before are not sent."""
+    """Cancel prepared nudges: a person who writes in a thread has taken it in hand."""
     order = ready.submission.order
     if thread.awaiting_until is not None and order.follow_up is None and not order.keeps_unread:
         follow_ups.cancel_all(tx, thread.id, follow_ups.BY_HAND)

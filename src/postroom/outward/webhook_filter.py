@@ -12,7 +12,7 @@ from postroom_mail.search import snippet
 
 
 def is_over(tx: Tx, webhook: Webhook, now: int) -> bool:
-    """A subscription ends with its time, with its key, and with the permission of that."""
+    """Return whether a subscription has ended: with its time, its key, or the key's permission."""
     if webhook.expires_at is not None and webhook.expires_at <= now:
         return True
     caller = None if webhook.key_id is None else keys.find_caller_by_id(tx, webhook.key_id, now)
@@ -20,7 +20,7 @@ def is_over(tx: Tx, webhook: Webhook, now: int) -> bool:
 
 
 def matches(tx: Tx, webhook: Webhook, event: Event) -> bool:
-    """The message as it is now, after its examination. An event about no message matches no search."""
+    """Return whether the examined message matches. An event about no message matches no search."""
     if not webhook.query:
         return True
     message = messages.find(tx, event.message_id) if event.message_id else None

@@ -12,7 +12,10 @@ from postroom.storage.database import Tx
 
 
 def record_all(tx: Tx, tried: Sequence[tuple[TriedMail, str]]) -> None:
-    """Counts, paces and warm-ups for each tried mail with its new state. Their rows are locked last."""
+    """Record counts, paces and warm-ups of emails tried, with their new states.
+
+    Their rows are locked last.
+    """
     outside = [(mail, state) for mail, state in tried if mail.outcome.provider]
     counts.add_all(tx, [(_place(mail), _count(tx, mail, state)) for mail, state in outside])
     for mail, state in sorted(outside, key=lambda each: each[0].outcome.provider):
@@ -46,7 +49,7 @@ def _first_tried_at(tx: Tx, tried: TriedMail) -> int:
 
 
 def _pace(tx: Tx, tried: TriedMail) -> None:
-    """Only its own server can slow a provider: a stranger's MX records may name it before their own."""
+    """Pace a provider, slowed by its own server alone: a stranger's MX records may name it first."""
     outcome, now = tried.outcome, tried.outcome.ended_at
     if outcome.is_success and tried.admission.is_slowed:
         if paces.speed_up(tx, outcome.provider, tried.pacing, now):

@@ -26,7 +26,7 @@ class Receivers:
         return Receiver(await self._by_mx(domain.lower()))
 
     async def _by_mx(self, domain: str) -> str:
-        """The domain itself if it has no MX record, or DNS does not answer."""
+        """Return the provider; the domain itself if it has no MX record, or DNS does not answer."""
         try:
             records = await self._resolver.mx(domain)
         except DnsTemporary:

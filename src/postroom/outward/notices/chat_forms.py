@@ -31,7 +31,7 @@ def sign_in_line(email: str, link: str) -> str:
 
 
 def slack(headline: str, subject: str, email: str, link: str) -> Written:
-    """`mrkdwn` off, and no angle brackets: `<!channel>` and `<https://a|b>` are shown as they are."""
+    """Return a Slack message. `mrkdwn` off, and no angle brackets: `<!channel>` is shown as it is."""
     parts = [line_of(headline, subject), cut(email, SLACK_CHARACTERS), sign_in_line(email, link)]
     text = "\n\n".join(filter(None, parts)) if email else "\n".join(filter(None, parts))
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -41,7 +41,7 @@ def slack(headline: str, subject: str, email: str, link: str) -> Written:
 
 
 def teams(headline: str, subject: str, email: str, link: str) -> Written:
-    """An Adaptive Card. A `TextRun` has no markup, other than a `TextBlock`."""
+    """Return an Adaptive Card. Unlike a `TextBlock`, a `TextRun` has no markup."""
 
     def block(text: str, **look: object) -> dict[str, object]:
         return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **look}]}
@@ -61,7 +61,7 @@ def teams(headline: str, subject: str, email: str, link: str) -> Written:
 
 
 def discord(headline: str, subject: str, email: str, link: str) -> Written:
-    """The subject has its marks escaped; the email is a code block, which nothing in it can end."""
+    """Return a Discord message: the subject escaped, the email in a code block that nothing in it can end."""
     about = MARKS.sub(r"\\\1", line_of(headline, subject))[:DISCORD_CHARACTERS]
     quiet = {"content": f"{about}\n{sign_in_line(email, link)}\n", "allowed_mentions": {"parse": []}}
     if not email:
@@ -83,6 +83,6 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_bytes(text: str, most: int) -> str:
-    """By its length in UTF-8."""
+    """Cut a text to this length in UTF-8."""
     kept = text.encode()[:most].decode(errors="ignore")
     return kept if kept == text else f"{kept}\n[{len(text) - len(kept):,} more characters: open the link]"

@@ -36,7 +36,7 @@ async def write_reports(resources: Resources) -> None:
 
 
 async def write_due(resources: Resources) -> None:
-    """For every past day and every domain that email came from."""
+    """Write the reports of every past day and every domain that email came from."""
     today = resources.now() // DAY_OF
     for day, domain in await resources.db.read(dmarc_results.list_days, today, AT_ONCE):
         try:

@@ -103,7 +103,7 @@ async def email_of(resources: Resources, note: Notification, target: Notificatio
 
 
 def for_browser(note: Notification) -> bytes:
-    """Shown by the page's script; the link leads to a page of this server."""
+    """Return what the page's script shows; the link leads to a page of this server."""
     about = note.subject if note.count == 1 else ""
     path = f"/app/{note.link.partition('/app/')[2]}"
     return msgspec.json.encode({"title": headline(note), "body": about, "path": path, "tag": note.kind})

@@ -94,7 +94,7 @@ def find(tx: Tx, email_id: str) -> SystemEmail | None:
 
 
 def list_captured(tx: Tx, account_id: str) -> list[SystemEmail]:
-    """Emails kept here instead of sent, newest first."""
+    """List the emails kept here instead of sent, newest first."""
     rows = tx.all(
         "select * from letters where account_id = :id and state = 'captured'"
         " order by created_at desc, id desc limit :limit",
@@ -105,7 +105,7 @@ def list_captured(tx: Tx, account_id: str) -> list[SystemEmail]:
 
 
 def list_all_captured(tx: Tx, limit: int) -> list[SystemEmail]:
-    """Of all accounts, newest first: only for the operator."""
+    """List the emails of all accounts, newest first: only for the operator."""
     rows = tx.all(
         "select * from letters where state = 'captured' order by created_at desc, id desc limit :limit",
         limit=limit,

@@ -43,7 +43,7 @@ async def write_reports(resources: Resources) -> None:
 
 
 async def write_due(resources: Resources) -> None:
-    """For every past day and every domain that email went to."""
+    """Write the reports of every past day and every domain that email went to."""
     today = resources.now() // DAY
     for day, domain in await resources.db.read(tls_sessions.list_days, today, AT_ONCE):
         try:

@@ -59,7 +59,7 @@ def look_up(tx: Tx, note: Notification) -> NotifiedEmail | None:
 
 
 def held_text(about: NotifiedEmail, hold: Hold, raw: bytes) -> str:
-    """As in the notice to a reviewer: one reading of the bytes, which the content hash is of too."""
+    """Return the text as in the notice to a reviewer, from the bytes that the content hash covers."""
     shown = content_view.to_text(content_view.view(raw, hold.bcc), TEXT_CHARACTERS)
     warning = "\n".join(_warnings(about.found))
     return f"Held because: {', '.join(hold.reasons)}\n{warning}\n{shown}".replace("\n\n\n", "\n\n")

@@ -87,7 +87,7 @@ def loop_mark(inbox: Inbox) -> bytes:
 
 
 def require_redirectable(message: Message, document: Document) -> None:
-    """Harmful mail would count against us."""
+    """Refuse to redirect harmful email, which would count against us."""
     if message.is_imported:
         raise NotRedirectable("This email was imported: only email that was received here can be redirected.")
     if document.direction != INBOUND or not document.from_addr:
@@ -105,7 +105,7 @@ def prepare(
     allowed_headers: frozenset[str],
     now: int,
 ) -> tuple[Order, ComposedMail]:
-    """The recipients are in none of the original fields, so they are stored and shown as Bcc."""
+    """Prepare a redirection. Its recipients are in no original field, so they are stored and shown as Bcc."""
     inbox = found.inbox
     message_id = new_message_id(inbox.sender, now)
     raw = resent_fields(inbox, to, message_id, now) + as_it_came(came, allowed_headers)

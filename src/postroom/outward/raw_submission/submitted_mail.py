@@ -77,7 +77,7 @@ async def send_finished(
 def _look_up(
     tx: Tx, caller: Caller, order: Order, parsed: ParsedMail, now: int, service_domain: str
 ) -> tuple[Context, Order] | bytes:
-    """The thread is found by what the mail answers, as for received mail."""
+    """Look up the context. The thread is found by In-Reply-To and References, as for received mail."""
     thread = into_thread.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
     order = structs.replace(order, thread_id=None if thread is None else thread.id)
     found = look_up(tx, caller, order, now, service_domain)
@@ -114,7 +114,7 @@ def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: P
 
 
 def sender_in(inbox: Inbox, parsed: ParsedMail) -> str:
-    """An alias if From names it, else the address that all mail of the inbox has."""
+    """Return an alias if From names it, else the inbox's usual address."""
     named = next(map(mailbox_of, parsed.senders), "")
     return named if named in inbox.own_addresses[1:] else inbox.sender
 
@@ -134,7 +134,10 @@ def require_readable(block: Block, parsed: ParsedMail) -> None:
 
 
 def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Draft:
-    """All of the email that is sent. Every other field and part is left out (docs/mail-programs.md)."""
+    """Return all of the email that is sent.
+
+    Every other field and part is left out (docs/mail-programs.md).
+    """
     message_id, sender = parsed.message_id, sender_in(inbox, parsed)
     calendar, files = _find_calendar(parsed.attachments)
     return Draft(
@@ -159,7 +162,7 @@ def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Dra
 
 
 def with_loose_texts(root: Part, written: str) -> str:
-    """The HTML, with texts next to it that are no alternative of it: who reads the HTML would miss them."""
+    """Return the HTML with the texts next to it that are no alternative of it: readers would miss them."""
     before: list[str] = []
     after: list[str] = []
     has_html = False
@@ -172,7 +175,7 @@ def with_loose_texts(root: Part, written: str) -> str:
 
 
 def _loose_leaves(part: Part) -> Iterator[Part]:
-    """Texts without a name that are shown one after the other; alternatives count as one of HTML."""
+    """Yield texts without a name that are shown one after the other; alternatives count as one of HTML."""
     if part.content_type == "multipart/alternative":
         yield structs.replace(part, content_type="text/html")
     elif part.is_multipart:
@@ -188,7 +191,7 @@ def _is_file(part: Part) -> bool:
 
 
 def _own_fields(fields: Headers) -> dict[str, str]:
-    """The fields that any send may have, each once: a second one of a name would not be seen everywhere."""
+    """Return the fields that any send may have, each once: not every reader sees a second one."""
     found: dict[str, str] = {}
     for name in fields.fields:
         value = charset.clean_line(headers.decode_words(fields.text(name)))
@@ -198,7 +201,7 @@ def _own_fields(fields: Headers) -> dict[str, str]:
 
 
 def _date(written: str) -> str:
-    """The date in one form, without comments; "" if it is missing or unreadable."""
+    """Return the date in one form, without comments; "" if it is missing or unreadable."""
     try:
         return format_datetime(parsedate_to_datetime(written[:DATE_CHARACTERS]))
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -206,7 +209,7 @@ def _date(written: str) -> str:
 
 
 def _to_file(file: ParsedAttachment, shown_in: str) -> DraftAttachment:
-    """A picture keeps its Content-ID if the HTML shows it: then the id is hashed and shown with the HTML."""
+    """Return a file. A picture keeps its Content-ID if the HTML shows it: the id is hashed with the HTML."""
     kind = f"{file.content_type}; charset={file.charset}" if file.charset else file.content_type
     name = file.content_id
     is_shown = file.content_type.startswith("image/") and compose.is_message_id(f"<{name}>")
@@ -217,7 +220,7 @@ def _to_file(file: ParsedAttachment, shown_in: str) -> DraftAttachment:
 def _find_calendar(
     files: tuple[ParsedAttachment, ...],
 ) -> tuple[CalendarFile | None, tuple[ParsedAttachment, ...]]:
-    """The first appointment that mail clients act on, and all other files."""
+    """Return the first appointment that mail clients act on, and all other files."""
     for place, file in enumerate(files):
         if file.content_type != "text/calendar" or len(file.content) > CALENDAR_BYTES:
             continue
@@ -267,14 +270,14 @@ def _encoded(recipients: tuple[str, ...]) -> list[bytes]:
 
 
 def key_of(message_id: str) -> str:
-    """Derived from the Message-ID, so that a retry is the same send."""
+    """Return a key made from the Message-ID, so that a retry is the same send."""
     return f"submission:{message_id}"[:KEY_CHARACTERS]
 
 
 def share_out(
     recipients: tuple[str, ...], parsed: ParsedMail
 ) -> tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]]:
-    """Each recipient once: as To or Cc if the mail names it so, else as Bcc."""
+    """Return each recipient once: as To or Cc if the email names it so, else as Bcc."""
     left = {normalize(checked): Address("", checked) for checked in map(_checked, recipients)}
     if len(left) > limits.RECIPIENTS:
         raise BadRequest(f"An email has at most {limits.RECIPIENTS} recipients.", field="to")

@@ -14,7 +14,7 @@ def both() -> tuple[DraftAttachment, ...]:
 
 
 def pdf(line: str) -> bytes:
-    """One page with one line of ASCII (ISO 32000-1)."""
+    """Return one page with one line of ASCII (ISO 32000-1)."""
     drawn = f"BT /F1 14 Tf 72 720 Td ({line}) Tj ET".encode()
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",

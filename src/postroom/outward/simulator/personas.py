@@ -33,7 +33,7 @@ def domain_of(service_domain: str) -> str:
 
 
 def react(sent: Sent) -> Reaction:
-    """`name+anything@` is `name@`, so that each test may have its own address."""
+    """React as the persona named. `name+anything@` is `name@`: each test may have its own address."""
     name = sent.recipient.rpartition("@")[0].partition("+")[0].lower()
     character = CHARACTERS.get(name)
     if character is None:
@@ -65,7 +65,7 @@ def be_full(sent: Sent) -> Reaction:
 
 
 def be_slow(sent: Sent) -> Reaction:
-    """`slow+20@` takes 20 seconds."""
+    """Wait before accepting. `slow+20@` takes 20 seconds."""
     tag = sent.recipient.rpartition("@")[0].partition("+")[2]
     asked = int(tag) if tag.isascii() and tag.isdigit() and len(tag) < 4 else SLOW_SECONDS
     return Reaction(wait_seconds=min(asked, SLOWEST_SECONDS))
@@ -83,7 +83,7 @@ def be_out_of_office(sent: Sent) -> Reaction:
 
 
 def _unless_automated(sent: Sent, words: WrittenWords) -> Reaction:
-    """Machines do not answer machines (RFC 3834 section 2)."""
+    """Answer unless the email is automated: machines do not answer machines (RFC 3834, 2)."""
     return Reaction() if sent.mail.automated else Reaction(answers=(answer(sent, words),))
 
 
@@ -111,7 +111,7 @@ def attach(sent: Sent) -> Reaction:
 
 
 def converse(sent: Sent) -> Reaction:
-    """Three emails, each answering the one before; the last from a new participant."""
+    """Answer with three emails, each a reply to the one before; the last from a new participant."""
     colleague = f"colleague@{sent.domain}"
     told = (
         WrittenWords("Kim", "Thank you. I will look into it."),

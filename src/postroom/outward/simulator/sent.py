@@ -42,7 +42,10 @@ class WrittenWords(Struct, frozen=True):
 
 
 def answer(sent: Sent, words: WrittenWords, number: int = 1) -> Answer:
-    """The answer with this number; each replies to the one before it, the first to the email itself."""
+    """Return the answer with this number.
+
+    Each replies to the one before it, the first to the email itself.
+    """
     earlier = [message_id(sent, before) for before in range(1, number)]
     chain = [each for each in (*sent.mail.references, sent.mail.message_id, *earlier) if each]
     sender = words.sender or sent.recipient
