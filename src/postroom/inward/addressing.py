@@ -29,7 +29,7 @@ def is_nobodys(mailbox: str) -> bool:
 
 
 def delivery_role(own: Set[str], mail: ParsedMail) -> str:
-    """`to` unless the inbox is only in Cc: mail by Bcc or from a list is addressed to it too."""
+    """Return `to`, or `cc` if the inbox is only in Cc. Mail by Bcc or from a list counts as `to`."""
     return "cc" if _is_among(own, mail.cc) and not _is_among(own, mail.to) else "to"
 
 
@@ -38,6 +38,6 @@ def _is_among(own: Set[str], listed: tuple[Address, ...]) -> bool:
 
 
 def participants(mail: ParsedMail) -> list[str]:
-    """Its sender, and the people that it names to whom an answer may go."""
+    """Return the sender, and the people named in the email to whom a reply may go."""
     listed = [other.address for other in (*mail.reply_to, *mail.to, *mail.cc)][:PARTICIPANTS_PER_MAIL]
     return [mail.from_address, *(normalize(other) for other in listed if other)]

@@ -32,7 +32,10 @@ def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
 
 
 def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> PolicyRefusal | None:
-    """Every From address must pass. Mail without one passes no allow list, with too many no list at all."""
+    """Return the refusal, if any: every From address must pass.
+
+    An email without one passes no allow list, one with too many no list at all.
+    """
     if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.scope]):
         return PolicyRefusal(inbox.scope, senders[0], None)
     asked = [(inbox.scope, senders or [""])]
@@ -64,7 +67,10 @@ def decide(
 
 
 def put_into_junk(tx: Tx, inbox: Inbox, document: Document, base_url: str, now: int) -> list[str]:
-    """Into Junk, in no thread. The caller counts, and has kept its names. Returns the bells to ring."""
+    """Put an email into Junk, in no thread, and return the channels to notify.
+
+    The caller counts, and has kept its names.
+    """
     aside = msgspec.structs.replace(document, thread_id="", new_participant=False)
     removals.enqueue_removed(tx, [document.id])
     messages.move_to_junk(tx, aside)

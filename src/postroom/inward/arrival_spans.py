@@ -9,7 +9,7 @@ from postroom.tracing import CONSUMER
 
 
 def record_received(resources: Resources, accepted: Iterable[AcceptedMail]) -> None:
-    """Each stored email is the first span of its trace."""
+    """Record each stored email as the first span of its trace."""
     tracing = resources.tracing
     for mail in () if tracing is None else accepted:
         assert tracing is not None

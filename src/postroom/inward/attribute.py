@@ -52,7 +52,7 @@ def by_return_path(tx: Tx, paths: tuple[str, ...], now: int) -> About | None:
 
 
 async def by_signature(resources: Resources, original: bytes) -> About | None:
-    """Verified only with keys stored here, not with published ones."""
+    """Return what a signature proves. Only keys stored here count, not published ones."""
     mail = await pools.READING.run(split_mail, original)
     keys = await resources.db.read(find_keys, claimed_domains(mail), resources.config.domain)
     signed_by = await pools.READING.run(verified_domains, mail, keys) if keys else set()
@@ -103,7 +103,7 @@ class OwnRecords:
 
 
 def find_sent(tx: Tx, original: ParsedMail, signed_by: set[str], now: int) -> About | None:
-    """From and Message-ID are signed, so they identify the mail."""
+    """Return the sent email. From and Message-ID are signed, so they identify it."""
     from_domain = original.from_address.rpartition("@")[2]
     if signed_by.isdisjoint(domains.at_or_above(from_domain)) or not original.message_id:
         return None

@@ -49,7 +49,10 @@ def apply_report(
 
 
 def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: int) -> SentMail | None:
-    """Found by what the report proves, in the same account; a bounce also by Message-ID, in this inbox."""
+    """Find the email by what the report proves, in the same account.
+
+    A bounce is also matched by Message-ID, in this inbox.
+    """
     if about is not None:
         message = messages.find(tx, about.message_id)
         owner = None if message is None else inboxes.find(tx, message.inbox_id)
@@ -65,7 +68,7 @@ def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: in
 def match(
     sent: list[Delivery], report: Report, about: About | None
 ) -> list[tuple[Delivery, RecipientReport]]:
-    """Pairs each recipient of the email with what is reported of it; failures first, since they count."""
+    """Pair each recipient with what is reported of it; failures first, since they count."""
     reported = sorted(report.recipients, key=lambda each: not each.is_failed)
     if about is not None and about.position is not None:
         return [(each, said_of(each, reported)) for each in at_position(sent, about.position) if reported]
@@ -85,7 +88,7 @@ def find_named(sent: list[Delivery], reported: RecipientReport) -> Delivery | No
 
 
 def said_of(delivery: Delivery, reported: list[RecipientReport]) -> RecipientReport:
-    """The report that names this address; else the first one, since the email may have been forwarded."""
+    """Return the report that names this address; else the first one, as the email may have been forwarded."""
     return next((each for each in reported if find_named([delivery], each) is not None), reported[0])
 
 
@@ -116,7 +119,7 @@ def apply_complaint(
 def apply_to_recipient(
     tx: Tx, sent: SentMail, delivery: Delivery, reported: RecipientReport, base_url: str, now: int
 ) -> list[str]:
-    """A failure is a bounce, whatever status code it has; a delay is only recorded."""
+    """Record the report. A failure is a bounce, whatever its status code; a delay is only recorded."""
     if not reported.is_failed:
         if reported.action == "delayed":
             deliveries.record_last_word(tx, delivery, reported.last_word)
@@ -134,7 +137,7 @@ def apply_to_recipient(
 
 
 def end_expectation(tx: Tx, message: Message) -> None:
-    """An email that came back from all its recipients gets no answer, and no nudge follows it."""
+    """Stop expecting a reply to an email that bounced from all recipients. No nudge follows it."""
     is_left = any(each.state not in LOST for each in deliveries.list_of_message(tx, message.id))
     thread = None if is_left else threads.find(tx, message.thread_id)
     if thread is not None and thread.awaiting_message == message.id:

@@ -74,7 +74,7 @@ class ArrivedChange(Struct, frozen=True):
 
 
 def read(mail: ParsedMail) -> CalendarObjects | None:
-    """The calendar of an email, as its `calendar` shows it: the first that has an appointment."""
+    """Return the calendar of an email, as its `calendar` shows it: the first with an appointment."""
     for content in calendars_of(mail):
         found = read_objects(content[:MAX_CALENDAR_BYTES])
         if found.series:
@@ -144,7 +144,7 @@ def may_change(arrived: ArrivedChange) -> bool:
 
 
 def keep(tx: Tx, message_id: str, objects: CalendarObjects | None) -> None:
-    """For a message that is not let in yet, or never."""
+    """Keep the changes of a message that is not let in yet, or never."""
     if objects is not None:
         written = msgspec.json.encode(objects).decode()
         tx.run(
@@ -180,7 +180,7 @@ def apply_one(tx: Tx, arrived: ArrivedChange, now: int) -> None:
 
 
 def is_newer(known: CalendarEvent, series: Series) -> bool:
-    """RFC 5546, section 2.1.4: what has a lower sequence was sent before, and came late."""
+    """Return whether a series is newer. A lower sequence was sent before, and came late (RFC 5546, 2.1.4)."""
     recurrence_id = series.only
     parts = [each.part for each in known.series.overrides if each.recurrence_id == recurrence_id]
     return series.part.sequence >= (parts[0] if parts and recurrence_id else known.series.part).sequence
@@ -231,7 +231,7 @@ def change(tx: Tx, arrived: ArrivedChange, known: CalendarEvent, now: int) -> No
 
 
 def merged(known: Series, new: Series, method: str) -> Series:
-    """One occurrence is changed inside its series; the whole takes its place."""
+    """Merge a change. One occurrence is changed inside its series; a change of the whole replaces it."""
     if new.only and not known.only:
         status = CANCELLED if method == CANCEL else new.part.status
         return with_override(known, Override(recurrence_id_in(known, new), replace(new.part, status=status)))
@@ -242,7 +242,7 @@ def merged(known: Series, new: Series, method: str) -> Series:
 
 
 def recurrence_id_in(known: Series, new: Series) -> str:
-    """As a local time of the series, whatever zone the email wrote it in."""
+    """Return the recurrence id as a local time of the series, whatever zone the email used."""
     if not known.part.zone or not new.part.zone or len(new.only) == 10:
         return new.only
     at = to_moment(datetime.fromisoformat(new.only), new.part.zone, new.zone_rules, "UTC")
@@ -250,7 +250,7 @@ def recurrence_id_in(known: Series, new: Series) -> str:
 
 
 def answer(tx: Tx, arrived: ArrivedChange, now: int) -> None:
-    """An attendee's answer, or the other time that he proposes."""
+    """Record an attendee's answer, or the other time proposed."""
     known, claimed = arrived.known, arrived.own_answer
     if known is None or claimed is None or not known.is_own or not is_genuine(arrived.document):
         return
@@ -275,7 +275,7 @@ def answer(tx: Tx, arrived: ArrivedChange, now: int) -> None:
 
 
 def answered(series: Series, reply: Series, address: str, response: str) -> Series:
-    """Of the whole, or of the one occurrence that the reply names."""
+    """Return the series with the reply, for the whole or for the occurrence that it names."""
     if not reply.only:
         return replace(
             series, part=replace(series.part, attendees=with_status(series.part.attendees, address, response))

@@ -6,7 +6,7 @@ MOST = 100  # of each kind: the oldest inboxes
 
 
 def list_colleagues(tx: Tx, inbox_id: str) -> list[str]:
-    """Users and inboxes of the inbox's account as `Name <address>`, and its verified domains."""
+    """List the account's users and inboxes as `Name <address>`, and its verified domains."""
     of_account = "account_id = (select account_id from inboxes where id = :inbox_id)"
     named = tx.all(
         f"select name, email as address from users where {of_account} and name <> '' limit :most",

@@ -12,10 +12,10 @@ from postroom.resources import Resources
 
 
 async def copy_message(resources: Resources, message: Message, target_id: str) -> bool:
-    """Durable on return; False if the inbox has the email already.
+    """Copy a message to another inbox, durably. False if the inbox has the email already.
 
-    The policy and the rules of the other inbox are asked as for any email. Nothing that the email reports is
-    done a second time.
+    The policy and the rules of the other inbox apply as to any email. Nothing that the email reports is done
+    a second time.
     """
     now = resources.now()
     raw = await raw_mails.read(resources, message.id, with_trace=False)

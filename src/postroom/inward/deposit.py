@@ -194,7 +194,7 @@ def in_parts(addressed: list[AddressedMail]) -> Iterator[list[AddressedMail]]:
 
 
 def row_size(read: ReadMail) -> int:
-    """In bytes or characters."""
+    """Return the size, in bytes or characters."""
     return len(read.kept.content) + len(read.mail.body_text) + len(read.mail.body_html)
 
 
@@ -220,7 +220,7 @@ def store(
 
 
 def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, waiting: JunkWaiting) -> StoredCopy:
-    """In its thread, or in none until it is let in."""
+    """Return the copy for an inbox, in its thread, or in none until it is let in."""
     accepted, mail = addressed.mail, addressed.read.mail
     place = None
     if not waiting.has_to_wait(addressed):
@@ -245,7 +245,7 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, waiting: JunkWaiting
 def with_junk(
     tx: Tx, inbox: Inbox, accepted: AcceptedMail, document: Document, waiting: JunkWaiting
 ) -> Document:
-    """By what its words say to all accounts; where more has to be asked, its examination says it."""
+    """Weigh the email's words by the model of all accounts. If more is needed, the examination adds it."""
     read = accepted.read
     if read.findings is None or accepted.is_filed:
         return document

@@ -26,7 +26,7 @@ class LocalRecipient(Struct, frozen=True):
 def find(
     tx: Tx, address: str, return_path_secret: bytes, service_domain: str, now: int
 ) -> LocalRecipient | None:
-    """`address` is of a domain that is served here."""
+    """Return the recipient. `address` is of a domain that is served here."""
     local_part = address.rpartition("@")[0]
     if return_path.is_return_path(local_part):
         return _find_return_path(tx, local_part, return_path_secret, now)
@@ -47,7 +47,7 @@ def find(
 
 
 def _find_taking(tx: Tx, mailbox: str, service_domain: str) -> Inbox | None:
-    """The inbox that takes mail to an address that none has."""
+    """Return the inbox that takes mail for an unknown address."""
     name, _, host = mailbox.rpartition("@")
     zone = domains.find_zone(tx, host, service_domain)
     if zone is None:
@@ -64,7 +64,10 @@ def _find_without_inbox(mailbox: str) -> LocalRecipient | None:
 
 
 def _find_return_path(tx: Tx, local_part: str, secret: bytes, now: int) -> LocalRecipient | None:
-    """Never an inbox with the name before the plus: the report is not for its owner."""
+    """Return the recipient of a report.
+
+    It is never the inbox with the name before the plus: the report is not for its owner.
+    """
     path = return_path.decode(secret, local_part, now // DAY, BOUNCE_MAX_AGE_DAYS)
     message = None if path is None else messages.find(tx, path.message_id)
     if message is None or inboxes.find(tx, message.inbox_id) is None:

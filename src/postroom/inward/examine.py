@@ -245,7 +245,7 @@ def look_for_signals(
 
 
 def sender_of(document: Document) -> str:
-    """The sender in the normalized form used for comparing addresses."""
+    """Return the sender in the normalized form used for comparing addresses."""
     senders = parse_list(document.from_addr)
     return normalize(senders[0].address) if senders else ""
 
@@ -305,7 +305,7 @@ def finish(tx: Tx, message: Message, found: Examined, junk_action: str, base_url
 
 
 def with_calendar(tx: Tx, inbox: Inbox, message: Message, found: Examined) -> Examined:
-    """Old mail that was imported changes no calendar."""
+    """Remove the calendar of old mail that was imported, which changes no calendar."""
     if found.calendar is None or message.is_imported:
         return structs.replace(found, calendar=None)
     document = documents.decode(message.document)

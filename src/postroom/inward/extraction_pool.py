@@ -55,7 +55,10 @@ class ExtractionPool:
     async def extract(
         self, content_type: str, filename: str, content: bytes, deadline_seconds: float
     ) -> Extraction:
-        """Text within the deadline, which includes the wait for a child; never raises for the content."""
+        """Return the text within the deadline, including the wait for a child.
+
+        Never raises for the content.
+        """
         if len(content) > MAX_CONTENT_BYTES:
             return TOO_LARGE
         frame = job_frame(content_type, filename, content)
@@ -70,7 +73,7 @@ class ExtractionPool:
             return TIMED_OUT if loss.is_out_of_time else FAILED
 
     async def preview(self, content: bytes, deadline_seconds: float) -> bytes | None:
-        """A small picture of a file, as PNG; None if there is none, or none in time."""
+        """Return a small picture of a file, as PNG; None if there is none, or none in time."""
         if len(content) > MAX_CONTENT_BYTES:
             return None
         frame = job_frame("", "", content, is_preview=True)
@@ -111,7 +114,7 @@ class ExtractionPool:
         return _Extractor(child)
 
     async def _ask(self, extractor: "_Extractor", frame: bytes, read: Callable[[bytes], T]) -> T:
-        """The child is kept only if it answered and may serve more jobs."""
+        """Return the child's answer. The child is kept only if it answered and may serve more jobs."""
         is_reusable = False
         try:
             answer = read(await extractor.ask(frame))

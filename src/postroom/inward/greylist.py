@@ -45,7 +45,7 @@ def is_known(tx: Tx, keys: GreyKeys, now: int) -> bool:
 
 
 def has_to_come_again(tx: Tx, keys: GreyKeys, now: int) -> bool:
-    """Notes who came. A network that came again is known from then on."""
+    """Return whether the client has to retry, and record it. A network that retried is known from then on."""
     network = _find(tx, keys.network)
     if network is not None and network["key"] == keys.network and now - network["seen_at"] < REMEMBERED:
         _put(tx, keys.network, now)

@@ -106,7 +106,7 @@ def find_thread(
 
 
 def notices_of_threads(places: Iterable[tuple[ThreadMatch | None, int]]) -> list[SystemNotice]:
-    """Events of the threads of these places, with when their email came: woken, answered."""
+    """Return the events of these threads, with when their email came: woken, answered."""
     found = []
     for place, now in places:
         if place is not None and place.is_woken:
@@ -123,7 +123,7 @@ def resolve(
     references: Iterable[str],
     is_imported: bool = False,
 ) -> Thread | None:
-    """In-Reply-To first, then References, and only among the messages of this inbox.
+    """Find the thread by In-Reply-To, then References, only among the messages of this inbox.
 
     Imported mail joins only threads of imported mail: anyone with a key can import mail in any name.
     """
@@ -136,7 +136,7 @@ def resolve(
 
 
 def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadMatch, Document]]) -> None:
-    """The caller counts them in their inboxes."""
+    """Store the new threads. The caller counts them in their inboxes."""
     started = [
         structs.replace(place, thread=structs.replace(place.thread, verdict=VERDICTS.index(document.verdict)))
         for place, document in placed

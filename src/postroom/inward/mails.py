@@ -91,7 +91,7 @@ class Unwanted(Struct, frozen=True):
 
 
 def trace_inside(domain: str, words: str, now: int) -> bytes:
-    """The trace field of mail that this server delivers to itself, with a date (RFC 5321 section 4.4)."""
+    """Return the trace field of mail delivered inside this server, with a date (RFC 5321, 4.4)."""
     return f"Received: by {domain} {words};\r\n\t{to_mail_date(now)}\r\n".encode()
 
 

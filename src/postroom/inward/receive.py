@@ -98,7 +98,7 @@ def warm_up() -> None:
 
 
 def require_few_hops(raw: bytes) -> None:
-    """A cheap check before an email is read; raises TooManyHops."""
+    """Raise TooManyHops if an email has too many: a cheap check before it is read."""
     if (
         raw.lower().count(b"received") > MAX_HOPS
         and headers.split(raw, 0).headers.count("received") > MAX_HOPS
@@ -107,12 +107,12 @@ def require_few_hops(raw: bytes) -> None:
 
 
 async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -> None:
-    """Durable on return."""
+    """Receive an email durably."""
     await store_mail(resources, await reader.read(arrival))
 
 
 async def store_mail(resources: Resources, read: ReadMail) -> None:
-    """Durable on return. An email that cannot be stored as it was read is stored with less of it read."""
+    """Store an email durably. If that fails as it was read, store it with less of it read."""
     try:
         await _store(resources, read)
     except Exception as error:
@@ -179,7 +179,7 @@ async def accept(resources: Resources, read: ReadMail, *, is_copy: bool = False)
 
 
 def envelope_of(kept: raw_mails.Cut, trace_bytes: int) -> bytes | None:
-    """The IMAP envelope; None: made from the whole mail when asked for."""
+    """Return the IMAP envelope. None if it is made from the whole email on request."""
     head = raw_mails.head_of(kept, trace_bytes)
     return None if head is None else imap_values.envelope_of(head)
 
@@ -336,9 +336,9 @@ def _links(mail: ParsedMail, body_text: str, page: HtmlPage) -> list[links.LinkD
 
 
 def content_hash(arrival: Arrival) -> str:
-    """The same for two handovers of one email: from sender and content.
+    """Return the hash of sender and content: the same for two handovers of one email.
 
-    It begins with the mail's date: emails of one time are near each other in the index, so few pages change.
+    It begins with the email's date: emails of one time are near each other in the index, so few pages change.
     """
     hashed = hashlib.sha256(arrival.origin.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
@@ -346,7 +346,7 @@ def content_hash(arrival: Arrival) -> str:
 
 
 def _second(raw: bytes) -> int:
-    """The second of its date, ignoring the zone; 0 without a readable one."""
+    """Return the second of its date, ignoring the zone; 0 without a readable one."""
     found = DATE.search(b"\n" + raw[:DATE_WITHIN_BYTES])
     parts = _parts_of_date(found[1].decode("ascii", "replace")) if found else None
     if parts is None or not FIRST_YEAR <= parts[0] <= LAST_YEAR:
@@ -357,7 +357,7 @@ def _second(raw: bytes) -> int:
 
 
 def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
-    """From year to second."""
+    """Return the numbers from year to second."""
     usual = USUAL_DATE.fullmatch(written)
     if usual is None or usual[2] not in MONTHS:
         try:
@@ -370,7 +370,7 @@ def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
 
 
 def _reply(body_text: str, new_words: str) -> str | int:
-    """The new words, or only their length if the text begins with them, which saves a copy."""
+    """Return the new words, or only their length if the text begins with them, which saves a copy."""
     return len(new_words) if body_text.startswith(new_words) else new_words
 
 

@@ -71,7 +71,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadMatch | None,
 
 
 def shown_sender(mail: ParsedMail) -> str:
-    """A sender without a readable address is shown as plain text."""
+    """Return the sender as shown: plain text if it has no readable address."""
     if mail.from_addr.isascii():
         return mail.from_addr
     return str(shown(parse_list(mail.from_addr)[0])) if mail.from_address else visible(mail.from_addr)

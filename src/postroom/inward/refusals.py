@@ -41,7 +41,10 @@ class Refusals:
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def find(self, arrival: Arrival) -> Unwanted | None:
-        """Never raises. A peer in a private network is a relay of the operator's: its email is accepted."""
+        """Find a reason to refuse; never raises.
+
+        A peer in a private network is a relay of the operator's: its email is accepted.
+        """
         if not public_addresses.is_public(arrival.origin.peer_ip):
             return None
         try:
@@ -77,7 +80,7 @@ class Refusals:
         return Unwanted(Unwanted.JUNK)
 
     async def _note(self, seen: DmarcResult | None) -> None:
-        """Of accepted email its examination notes it."""
+        """Record the DMARC result of a refused email. The examination records those of accepted ones."""
         if seen is not None:
             await self._resources.db.write(dmarc_results.add_all, [seen], self._resources.now())
 
@@ -88,7 +91,7 @@ class Refusals:
         return await db.write(greylist.has_to_come_again, keys, now)
 
     async def _is_junk(self, raw: bytes, mail: ParsedMail, origin: Origin, verdicts: Verdicts) -> bool:
-        """Return whether it is to all its inboxes, above the threshold from which each refuses."""
+        """Return whether its junk score is above the threshold from which each of its inboxes refuses."""
         resources = self._resources
         inbox_ids = sorted({each.inbox_id for each in origin.destinations if not each.needs_no_inbox})
         if len(inbox_ids) > MOST_INBOXES:

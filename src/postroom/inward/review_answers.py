@@ -27,7 +27,7 @@ class Reviewed(Struct, frozen=True):
 
 
 def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
-    """The message that an answer to this address is about, if we signed the address."""
+    """Return the message that an answer to this address is about, if we signed the address."""
     path = review_path.decode(secret_values.get(tx, REVIEW), local_part[len(review_path.PREFIX) :])
     message = None if path is None else messages.find(tx, path.message_id)
     reviewer = None if path is None else find_reviewer(tx, path)
@@ -37,7 +37,7 @@ def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
 
 
 def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
-    """The notified reviewer that the path names."""
+    """Return the notified reviewer that the path names."""
     told = deliveries.list_of_message(tx, path.message_id, deliveries.NOTICE)
     return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
 

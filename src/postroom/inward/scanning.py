@@ -61,7 +61,7 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
 
 
 async def _scan_all(address: str, contents: Sequence[bytes]) -> list[Scanned]:
-    """After the first failure the others end too."""
+    """Scan all contents. After the first failure the others end too."""
     turns = asyncio.Semaphore(AT_ONCE)
     asked = [asyncio.ensure_future(_scan(address, each, turns)) for each in contents]
     try:
@@ -87,7 +87,7 @@ def with_scan(files: Sequence[Attachment], scan: Scan) -> list[Attachment]:
 
 
 def with_names(found: Screening, names: Sequence[str]) -> Screening:
-    """Malicious if clamd found anything."""
+    """Return the screening, malicious if clamd found anything."""
     if not names:
         return found
     raised = [Signal(infected.SIGNAL, WEIGHT, f"clamd found {name}.", name) for name in names]

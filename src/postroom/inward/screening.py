@@ -103,7 +103,7 @@ def prepare() -> Iterator[bool]:
 
 
 def name_of(from_addr: str) -> str:
-    """The name in the form in which correspondents' names are compared; "" if it cannot be read."""
+    """Return the name as correspondents' names are compared; "" if it cannot be read."""
     from postroom_mail.screening import senders
 
     return Analysis().run("sender", "", lambda: senders.name_of(from_addr))

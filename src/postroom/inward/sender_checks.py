@@ -65,7 +65,7 @@ class Disposition(Struct, frozen=True):
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
-    """SPF needs a public peer. A signature or a policy counts for any peer."""
+    """Return whether there is anything to check. SPF needs a public peer; a signature or policy does not."""
     return mail.has_dkim_signature or public_addresses.is_public(peer_ip) or awaits_policy(mail, peer_ip)
 
 
@@ -120,7 +120,7 @@ class CachedTexts(Struct, frozen=True):
 
 
 def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
-    """A From of several domains is `permerror` where no policy is asked for."""
+    """Return verdicts without a check. A From of several domains is `permerror`."""
     word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
     is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
     dmarc = "permerror" if word == "none" and is_ambiguous else word
@@ -135,7 +135,7 @@ async def judge(
     covered: tuple[str, ...] = (),
     trusted_sealers: tuple[str, ...] = (),
 ) -> "Evaluation":
-    """Also of a private or unknown peer: without SPF and a signature, a DMARC policy makes it `fail`."""
+    """Check the sender, also of a private or unknown peer: a DMARC policy alone can make it `fail`."""
     from postroom_mail.authentication import authenticity
 
     is_public = public_addresses.is_public(peer.peer_ip)  # else SPF is not defined

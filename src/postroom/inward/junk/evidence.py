@@ -28,7 +28,7 @@ class JunkContent(Struct, frozen=True):
 async def find_evidence(
     resources: Resources, inbox_id: str, content: JunkContent, peer: SendingServer
 ) -> Evidence:
-    """Email from inside, which has no `peer_ip`, is not weighed."""
+    """Return the evidence. Email from inside, which has no `peer_ip`, is not weighed."""
     if peer.peer_ip == "":
         return Evidence(0.0, is_from_inside=True)
     taught = await resources.db.read(models.find_for_inbox, inbox_id)

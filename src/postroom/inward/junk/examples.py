@@ -23,7 +23,7 @@ class TaughtExample(Struct, frozen=True):
 def record_all(
     tx: Tx, account_id: str, teacher: str, message_ids: Sequence[str], is_junk: bool, now: int
 ) -> None:
-    """The last word on a message counts. Rings after the commit."""
+    """Record the examples. The latest decision on a message counts. Notifies after the commit."""
     tx.many(
         "insert into junk_examples (message_id, account_id, teacher, is_junk, taught_at)"
         " values :rows"
@@ -43,7 +43,7 @@ class Lesson(Struct, frozen=True):
 
 
 def to_lesson(account_id: str, raw: bytes, features: Sequence[int]) -> Lesson:
-    """The same email again is the same lesson."""
+    """Return a lesson, the same for the same email."""
     digest = hashlib.sha256(account_id.encode() + b"\0" + raw).hexdigest()[:32]
     return Lesson(f"lesson {digest}", model.encode_features(features))
 
@@ -64,7 +64,7 @@ def record_lessons(
 
 
 def find_teacher(tx: Tx) -> tuple[str, str] | None:
-    """The account and the teacher of the oldest example that waits to be learned."""
+    """Return the account and the teacher of the oldest example that waits to be learned."""
     row = tx.one(
         "select account_id, teacher from junk_examples where learned_at is null"
         " order by taught_at, message_id limit 1"

@@ -78,7 +78,7 @@ async def learn_some(resources: Resources) -> bool:
 
 
 async def _features(resources: Resources, each: TaughtExample) -> tuple[int, ...]:
-    """Of a message that is gone: none, and it teaches nothing."""
+    """Return the features of a message; none if it is gone, so that it teaches nothing."""
     if each.features is not None:
         return model.decode_features(each.features)
     try:

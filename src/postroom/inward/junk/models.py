@@ -22,7 +22,7 @@ _kept: OrderedDict[str, _Known] = OrderedDict()
 
 
 def find_for_inbox(tx: Tx, inbox_id: str) -> Model:
-    """The model of the account that the inbox belongs to."""
+    """Return the model of the account that the inbox belongs to."""
     rows = tx.all(
         "select junk_models.account_id, teacher, changed_at from inboxes join junk_models"
         " on junk_models.account_id = inboxes.account_id where inboxes.id = :id"
@@ -52,7 +52,7 @@ class Learned(Struct, frozen=True):
 
 
 def read(tx: Tx, account_id: str, teacher: str) -> Learned:
-    """None yet, or damaged ones, are weights of zero."""
+    """Read the weights. Missing or damaged ones are zero."""
     row = tx.one(
         "select weights, agreed, contradicted, changed_at from junk_models"
         " where account_id = :account_id and teacher = :teacher",

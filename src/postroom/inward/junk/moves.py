@@ -47,21 +47,21 @@ def let_in(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> l
 
 
 def say(tx: Tx, message: Message, is_junk: bool) -> None:
-    """Notes the word of a person on a message that stays where it is."""
+    """Record a person's decision on a message that stays where it is."""
     document = documents.decode(message.document)
     if document.junk is not None and document.junk.is_junk != is_junk:
         messages.set_document(tx, _said(document, is_junk))
 
 
 def _said(document: Document, is_junk: bool) -> Document:
-    """The score stays what it was: only the decision is the person's."""
+    """Set the decision. The score stays: only the decision is the person's."""
     if document.junk is None:
         return document
     return structs.replace(document, junk=structs.replace(document.junk, is_junk=is_junk))
 
 
 def _names(tx: Tx, message: Message, document: Document) -> Names:
-    """By the messages that stay in its thread it comes back to them."""
+    """Return the names of messages that stay in its thread, by which it returns to them."""
     rows = tx.all(
         "select rfc_message_id from messages where thread_id = :thread_id and id <> :id"
         " and rfc_message_id <> '' order by created_at desc, id desc limit :most",

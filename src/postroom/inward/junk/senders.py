@@ -40,9 +40,10 @@ def find_sender_history(tx: Tx, inbox: Scope, sender: JunkSender, evidence: Evid
 def find_history(
     tx: Tx, inbox: Scope, senders: Sequence[str], answered: Sequence[str], is_genuine: bool, now: int
 ) -> SenderHistory:
-    """`senders` are all From addresses, `answered` the Message-IDs that the email names.
+    """Return the history of the sender.
 
-    A sender that may be forged is not known, and only its answers count: it has read what it answers.
+    `senders` are all From addresses, `answered` the Message-IDs that the email names. A sender that may be
+    forged is not known, and only its answers count: it has read what it answers.
     """
     assert inbox.inbox_id is not None
     if is_answer(tx, inbox.inbox_id, answered):

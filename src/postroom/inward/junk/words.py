@@ -7,6 +7,6 @@ from postroom_mail.mime.parse import ParsedMail
 
 
 def score(raw: bytes, mail: ParsedMail, page: HtmlPage, taught: Model | None = None) -> float:
-    """By the model of an account, or by the one that all accounts start with."""
+    """Score the words by the model of an account, or by the one that all accounts start with."""
     judge = taught or Model(model.load_start())
     return judge.judge(features.read_features(raw, mail, page))

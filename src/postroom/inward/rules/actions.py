@@ -80,7 +80,7 @@ def why_not(tx: Tx, action: RuleAction, arrived: Arrived) -> str | None:
 
 
 def _why_no_reply(arrived: Arrived) -> str | None:
-    """RFC 3834 section 2: no answer to a machine, a list, a forged or an unreadable sender."""
+    """Return why there is no reply: to a machine, a list, a forged or unreadable sender (RFC 3834, 2)."""
     document = arrived.document
     if not document.auto_replyable:
         return "It is automated, from a list, or its sender takes no answers."
@@ -181,7 +181,7 @@ def _trash(tx: Tx, rule: Rule, action: RuleAction, arrived: Arrived) -> None:
 
 
 def _silent(tx: Tx, rule: Rule, action: RuleAction, arrived: Arrived) -> None:
-    """Nothing is changed: no event follows."""
+    """Do nothing and announce no event."""
 
 
 _AT_ONCE: Mapping[str, Callable[[Tx, Rule, RuleAction, Arrived], str | None]] = {

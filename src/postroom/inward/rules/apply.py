@@ -49,7 +49,7 @@ class Ruled(Struct, frozen=True):
 
 
 def apply_all(tx: Tx, let_in: Sequence[LetIn], now: int) -> list[Ruled]:
-    """One statement for accounts without rules."""
+    """Apply the rules to all. Accounts without rules cost one statement."""
     known = rules.versions(tx, sorted({each.inbox.account_id for each in let_in})) if let_in else {}
     return [
         Ruled(each.document)
@@ -83,7 +83,7 @@ def _hides(trace: RuleTrace) -> bool:
 
 
 def _carry_out(tx: Tx, rule: Rule, arrived: Arrived) -> RuleTrace:
-    """The actions behind one that fails are left out."""
+    """Carry out the actions of a rule, up to the first that fails."""
     steps: list[RuleStep] = []
     for place, action in enumerate(rule.actions):
         try:

@@ -71,7 +71,7 @@ def compile_all(found: Sequence[Rule]) -> Book:
 
 
 def matching(tx: Tx, book: Book, mail: Searchable, facts: Facts) -> Iterator[Rule]:
-    """The rules that match, in order; none behind one that stops."""
+    """Yield the rules that match, in order, up to one that stops."""
     at_hand = facts.at_hand()
     for number in book.searches.candidates(mail):
         if not may_match(at_hand, book.checks[number]) or not matches(tx, book.queries[number], mail, facts):
@@ -82,7 +82,7 @@ def matching(tx: Tx, book: Book, mail: Searchable, facts: Facts) -> Iterator[Rul
 
 
 def may_match(at_hand: Mapping[str | int, str | None], checks: Sequence[Check]) -> bool:
-    """A loop: `all` of a generator takes twice the time, for every rule and email."""
+    """Return whether all checks pass, by a loop: `all` of a generator takes twice the time."""
     for kind, value, is_negated in checks:  # noqa: SIM110
         if (at_hand[kind] == value) == is_negated:
             return False
