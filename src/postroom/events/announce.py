@@ -57,7 +57,7 @@ def count_unannounced(tx: Tx, announced: Sequence[NewEvent]) -> None:
 
 
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:
-    """An event that is about no message."""
+    """Announce an event that is about no message."""
     announce_all(tx, [notice], base_url="")
 
 

@@ -27,7 +27,7 @@ class ErasedEvents(Struct, frozen=True):
 
 
 def erase_some(tx: Tx, scope: Scope, address: str, after: int, until: int, rows: int) -> ErasedEvents:
-    """Empty those of the next events that name the address, unless their message is still there."""
+    """Erase the content of the next events that name the address, unless their message still exists."""
     found = tx.all(
         "select events.id, events.position, events.pod_id, events.payload, events.message_id,"
         " messages.id as there from events left join messages on messages.id = events.message_id"
@@ -51,7 +51,7 @@ def erase_some(tx: Tx, scope: Scope, address: str, after: int, until: int, rows:
 
 
 def without_content(stub: bytes, address: str) -> bytes:
-    """An event of a message keeps who it is about by id alone; any other only loses the address."""
+    """Return the event without its content. One of a message keeps only ids; others lose the address."""
     event: dict[str, Any] = msgspec.json.decode(stub)
     message = event["message"]
     if message["id"]:

@@ -43,7 +43,7 @@ class EventRow(_EventFields, frozen=True):
 
 
 def record_all(tx: Tx, announced: Sequence[News], base_url: str) -> list[EventRow]:
-    """Their positions in the log follow the given order."""
+    """Record the events. Their positions in the log follow the given order."""
     positions = _take_positions(tx, Counter(news.account_id for news in announced))
     recorded = [_to_row(news, next(positions[news.account_id]), base_url) for news in announced]
     _insert(tx, recorded)
@@ -59,7 +59,7 @@ def _insert(tx: Tx, recorded: Sequence[EventRow]) -> None:
 
 
 def _packed(stub: bytes) -> bytes:
-    """A long stub stays unpacked: the database must know how much of a page it takes."""
+    """Pack a short stub. A long one stays unpacked: the database must know how much of a page it takes."""
     return stub if len(stub) > PACKED_STUB_BYTES else packing.pack(stub) or stub
 
 
@@ -70,7 +70,7 @@ def _to_row(news: News, position: int, base_url: str) -> EventRow:
 
 
 def _to_notice(notice: SystemNotice, position: int) -> EventRow:
-    """An event that is about no message."""
+    """Return the row of an event that is about no message."""
     event_id = ids.new(ids.EVENT, notice.occurred_at)
     return EventRow(
         id=event_id,
@@ -103,7 +103,7 @@ def _to_new_event(news: NewEvent, position: int, base_url: str) -> EventRow:
 
 
 def _take_positions(tx: Tx, counts: Counter[str]) -> dict[str, Iterator[int]]:
-    """The rows stay locked until commit, so that positions become visible in their order."""
+    """Take positions. The rows stay locked until commit, so positions become visible in their order."""
     positions: dict[str, Iterator[int]] = {}
     for account_id, count in sorted(counts.items()):
         row = tx.one(
@@ -185,7 +185,7 @@ def find(tx: Tx, event_id: str) -> Event | None:
 
 
 def kinds_of(tx: Tx, event_ids: Sequence[str]) -> dict[str, str]:
-    """Kinds by event id, for events that still exist."""
+    """Return kinds by event id, for events that still exist."""
     if not event_ids:
         return {}
     is_wanted, wanted = one_of("id", event_ids)
@@ -199,7 +199,7 @@ def last_position(tx: Tx, account_id: str) -> int:
 
 
 def last_id(tx: Tx, scope: Scope, below: int = BEHIND_ALL) -> str | None:
-    """The id of the newest event in scope, or of the newest before a position."""
+    """Return the id of the newest event in scope, or of the newest before a position."""
     rows = _read(tx, scope, NEWEST_FIRST, _choose(tx, EventChoice(scope), NEWEST_FIRST, below, 1), ID_ALONE)
     return str(rows[0]["id"]) if rows else None
 
@@ -217,12 +217,12 @@ class EventSlice(Struct, frozen=True):
 
 
 def list_after(tx: Tx, wanted: EventChoice, position: int, limit: int) -> EventSlice:
-    """Oldest first."""
+    """List events, oldest first."""
     return _list(tx, wanted, OLDEST_FIRST, position, limit)
 
 
 def list_before(tx: Tx, wanted: EventChoice, position: int | None, limit: int) -> EventSlice:
-    """Newest first, from the newest there is or from before a position."""
+    """List events, newest first, from the newest there is or from before a position."""
     end = last_position(tx, wanted.scope.account_id) + 1 if position is None else position
     return _list(tx, wanted, NEWEST_FIRST, end, limit)
 
@@ -250,7 +250,7 @@ def _read(tx: Tx, scope: Scope, order: LogOrder, positions: Sequence[int], colum
 
 
 def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
-    """One index look-up for each place and kind: a filter over the log would scan all of it."""
+    """Return positions by one index lookup for each owner and kind: a filter would scan the whole log."""
     if wanted.is_for_all:
         return _positions_of(tx, {"account_id": wanted.scope.account_id}, order, position, limit)
     found: list[int] = []
@@ -261,7 +261,7 @@ def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: 
 
 
 def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
-    """All kinds there, also those that this version does not know, each by one index look-up."""
+    """Yield all kinds there, each by one index lookup, also those that this version does not know."""
     where = " and ".join(f"{column} = :{column}" for column in place)
     kind = ""
     while row := tx.one(
@@ -272,7 +272,7 @@ def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
 
 
 def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
-    """Columns and values to look for: the wanted inboxes in scope, or a pod, or the account."""
+    """Return columns and values to look for: the wanted inboxes in scope, or a pod, or the account."""
     scope = wanted.scope
     if scope.inbox_id is not None and not wanted.inbox_ids:
         return [{"inbox_id": scope.inbox_id}]
@@ -285,7 +285,7 @@ def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
 
 
 def _is_within(tx: Tx, inbox_id: str, scope: Scope) -> bool:
-    """An inbox has one owner, which all its events name, even after it was deleted."""
+    """Return whether the inbox is in scope. All its events name its owner, even after it was deleted."""
     row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
         "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
         id=inbox_id,
@@ -307,7 +307,7 @@ def _positions_of(tx: Tx, place: dict[str, str], order: LogOrder, position: int,
 
 
 def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
-    """Oldest first. The caller has checked that the message is in scope."""
+    """List events, oldest first. The caller has checked that the message is in scope."""
     rows = tx.all(
         f"select {_COLUMNS} from {_TABLES} where events.message_id = :id order by position limit :limit",
         id=message_id,
@@ -317,7 +317,7 @@ def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
 
 
 def pods_of(scope: Scope) -> list[str]:
-    """Pod ids as stored in the rows; none for an account, whose pods are all included."""
+    """Return the pod ids as stored in the rows; none for an account, whose pods are all included."""
     if scope.pod_id is None:
         return []
     return [scope.pod_id, ""] if scope.pod_id == default_pod(scope.account_id) else [scope.pod_id]
@@ -347,7 +347,7 @@ class _Notice(Struct, frozen=True):
 
 
 def _thread_of_notice(row: Row) -> str:
-    """The thread that an event without a message is about, if it is about one."""
+    """Return the thread that an event without a message is about, if any."""
     if row["message_id"] or not row["kind"].startswith("thread."):
         return ""
     return msgspec.json.decode(packing.unpack_json(bytes(row["payload"])), type=_Notice).thread_id
@@ -376,7 +376,7 @@ class MessageOfEvent(Struct, frozen=True):
 
 
 def list_messages_of_events(tx: Tx, kind: str, since: int, limit: int) -> list[MessageOfEvent]:
-    """Messages with an event of this kind, from all accounts, newest first."""
+    """List the messages with an event of this kind, from all accounts, newest first."""
     rows = tx.all(
         "select message_id, created_at from events where created_at >= :since and kind = :kind"
         " order by created_at desc limit :limit",

@@ -53,7 +53,7 @@ def _require_room(tx: Tx, key_id: str, now: int) -> None:
 
 
 def list_newest(tx: Tx, kind: str | None, limit: int) -> list[Feedback]:
-    """From all accounts: it is for the operator."""
+    """List the newest feedback of all accounts, for the operator."""
     rows = tx.all(
         "select * from feedback where (:all = 1 or type = :type)"
         " order by created_at desc, id desc limit :limit",

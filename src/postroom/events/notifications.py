@@ -236,7 +236,7 @@ def _find_recipient(tx: Tx, target_id: str) -> Recipient | None:
 
 
 def record_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:
-    """A failure is shown next to its target until a notification succeeds."""
+    """Record the outcome. A failure is shown next to its target until a notification succeeds."""
     tx.run(
         "update notification_targets set last_error = :error, failed_at = :failed_at,"
         " told_at = coalesce(:told_at, told_at) where id = :id",

@@ -251,7 +251,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
 
 
 def no_message(received_at: str, message_id: str = "") -> EventMessage:
-    """A placeholder, so that every event has a message; of an erased one its id is left."""
+    """Return a placeholder, so that every event has a message; of an erased one only the id is left."""
     return EventMessage(
         id=message_id,
         sender="",
@@ -308,12 +308,12 @@ def without_message(stub: bytes) -> bytes:
 
 
 def files_with_text(files: Sequence[Attachment]) -> list[int]:
-    """The indexes of files that have text, in order."""
+    """Return the indexes of files that have text, in order."""
     return [number for number, file in enumerate(files) if file.parsed_text is not None]
 
 
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
-    """`to` is the inbox for received mail, and the To field for sent mail."""
+    """Return the message. `to` is the inbox for received mail, and the To field for sent mail."""
     return EventMessage(
         id=document.id,
         sender=document.from_addr,

@@ -54,7 +54,7 @@ def list_of_user(tx: Tx, user_id: str) -> list[PushSubscription]:
 
 
 def list_ringing(tx: Tx, account_id: str, pod_id: str) -> list[PushSubscription]:
-    """Devices of people who may decide what waits in this pod."""
+    """List the devices of people who may decide what waits in this pod."""
     rows = tx.all(
         "select * from push_subscriptions where account_id = :id and ended_at is null"
         " order by created_at limit :limit",
@@ -90,7 +90,7 @@ def remove(tx: Tx, user_id: str, subscription_id: str) -> None:
 
 
 def record_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:
-    """A failure is shown next to its device until a push succeeds."""
+    """Record the outcome. A failure is shown next to its device until a push succeeds."""
     tx.run(
         "update push_subscriptions set last_error = :error, failed_at = :failed_at,"
         " told_at = coalesce(:told_at, told_at), ended_at = :ended_at where id = :id",

@@ -18,7 +18,7 @@ def notice(
     reason: str = "",
     note_id: str = "",
 ) -> SystemNotice:
-    """`thread` is as it is after the change. `reason`, time or message, says why it was woken."""
+    """Return the notice of a changed thread. `reason`, time or message, says why it was woken."""
     return SystemNotice(
         thread.account_id,
         thread.pod_id,

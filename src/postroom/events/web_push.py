@@ -20,7 +20,7 @@ TTL_SECONDS = 3600
 
 
 def own_key(secret: bytes) -> "EllipticCurvePrivateKey":
-    """The same on every node and after every start: subscriptions are bound to it."""
+    """Return our key. It is the same on every node and after every start: subscriptions are bound to it."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.derive_private_key(int.from_bytes(secret, "big") % (ORDER - 1) + 1, ec.SECP256R1())
@@ -33,7 +33,7 @@ def public_point(key: "EllipticCurvePrivateKey") -> bytes:
 
 
 def public_text(secret: bytes) -> str:
-    """The public key in the form that the page gives the browser."""
+    """Return the public key in the form that the page gives the browser."""
     return to_base64(public_point(own_key(secret)))
 
 
@@ -52,7 +52,7 @@ def is_browser_key(p256dh: str, auth: str) -> bool:
 def to_request(
     content: bytes, endpoint: str, p256dh: str, auth: str, secret: bytes, contact: str, now: int
 ) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of the POST to the push service, which cannot read the content."""
+    """Return body and headers of the POST to the push service, which cannot read the content."""
     headers = {
         "Authorization": vapid(endpoint, secret, contact, now),
         "Content-Encoding": "aes128gcm",
@@ -71,7 +71,7 @@ def encrypt(
     sender: "EllipticCurvePrivateKey | None" = None,
     salt: bytes | None = None,
 ) -> bytes:
-    """RFC 8291 section 3.4. Sender's key and salt are random, except in tests."""
+    """Encrypt the content (RFC 8291, 3.4). Sender's key and salt are random, except in tests."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -95,7 +95,7 @@ def derive(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 
 def vapid(endpoint: str, secret: bytes, contact: str, now: int) -> str:
-    """The Authorization header of RFC 8292 section 3, for this one service and half a day."""
+    """Return the Authorization header (RFC 8292, 3), for this one service and half a day."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature

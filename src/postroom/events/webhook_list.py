@@ -38,7 +38,7 @@ def require_headers(headers: Mapping[str, str]) -> None:
 
 
 def add(tx: Tx, webhook: Webhook) -> None:
-    """The caller has locked the account's row, so that two added at once are both counted."""
+    """Add a webhook. The caller has locked the account, so that two added at once are both counted."""
     row = tx.one(
         "select count(*) as webhooks from webhooks where account_id = :id and is_listed = 1",
         id=webhook.account_id,

@@ -42,7 +42,7 @@ def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:
 def list_of_account(
     tx: Tx, account_id: str, state: str | None, limit: int, offset: int
 ) -> tuple[list[Delivery], int]:
-    """Newest first. The total stops counting at a thousand more than the page shows."""
+    """List deliveries, newest first. The total counts at most a thousand more than the page shows."""
     wanted = "account_id = :account_id and kind = 'webhook'"
     params = {"account_id": account_id}
     if state is not None:
@@ -66,7 +66,7 @@ def list_attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
 
 
 def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
-    """Any delivery can be sent again, whatever its state."""
+    """Send a delivery again, whatever its state."""
     delivery = get(tx, account_id, delivery_id)
     tx.run(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null,"

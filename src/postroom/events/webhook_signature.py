@@ -12,17 +12,17 @@ FEWEST_BYTES, MOST_BYTES = 24, 64
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
-    """Lower-case hex HMAC-SHA256 of `<timestamp>.<body>`."""
+    """Return the lower-case hex HMAC-SHA256 of `<timestamp>.<body>`."""
     return hmac.new(secret.encode(), b"%d." % timestamp + body, hashlib.sha256).hexdigest()
 
 
 def new_secret() -> str:
-    """A secret that works for both signatures."""
+    """Return a new secret that works for both signatures."""
     return STANDARD_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def standard_headers(secret: str, event_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Empty for a secret in another form: Standard Webhooks libraries could not read it."""
+    """Return the headers; none for a secret that Standard Webhooks libraries could not read."""
     key = _standard_key(secret)
     if not key:
         return {}

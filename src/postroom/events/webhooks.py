@@ -69,7 +69,7 @@ class Webhook(Struct, frozen=True):
         return self.enabled and event.kind in self.event_types and is_meant
 
     def secrets_at(self, now: int) -> list[str]:
-        """The current secret, then the previous one that receivers may still have."""
+        """Return the current secret, then the previous one that receivers may still have."""
         is_kept = self.previous_secret is not None and self.previous_until is not None
         if is_kept and self.previous_until is not None and now < self.previous_until:
             return [self.secret, self.previous_secret or ""]
@@ -82,7 +82,7 @@ def find(tx: Tx, owner: str) -> Webhook | None:
 
 
 def list_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> list[Webhook]:
-    """The inbox's own webhook, else the account's; plus all webhooks of the list."""
+    """List the inbox's own webhook, else the account's; plus all webhooks of the list."""
     rows = tx.all(
         "select * from webhooks where owner in (:inbox_id, :account_id)"
         " union all select * from webhooks where account_id = :account_id and is_listed = 1",
@@ -97,7 +97,7 @@ def list_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> list[Webhook]:
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int) -> list[Webhook]:
-    """The account's own first, then those of inboxes."""
+    """List the account's own webhook first, then those of inboxes."""
     rows = tx.all(
         "select * from webhooks where account_id = :id order by created_at, owner limit :limit",
         id=account_id,
@@ -158,7 +158,7 @@ def add(tx: Tx, webhook: Webhook) -> None:
 
 
 def changeable(webhook: Webhook) -> dict[str, object]:
-    """The columns that its owner may change."""
+    """Return the columns that its owner may change."""
     return {
         "url": webhook.url,
         "event_types": " ".join(webhook.event_types),
@@ -177,7 +177,7 @@ def remove(tx: Tx, owner: str) -> bool:
 
 
 def set_secret(tx: Tx, webhook: Webhook, secret: str, now: int) -> None:
-    """The old secret stays valid for a day."""
+    """Set the secret. The old one stays valid for a day."""
     if secret == webhook.secret:
         return
     tx.run(
@@ -191,7 +191,7 @@ def set_secret(tx: Tx, webhook: Webhook, secret: str, now: int) -> None:
 
 
 def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
-    """The old secret stays valid for a day."""
+    """Make a new secret. The old one stays valid for a day."""
     webhook = get(tx, owner)
     renewed = replace(
         webhook,
@@ -268,7 +268,7 @@ def record_success(tx: Tx, webhook: Webhook) -> None:
 
 
 def record_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
-    """After a 410, or five days without a success, the webhook is disabled, with a reason that is shown.
+    """Disable the webhook after a 410, or five days without a success. The reason is shown.
 
     `webhook` is from before the attempt; results of other attempts since then count.
     """

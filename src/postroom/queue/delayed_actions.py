@@ -47,7 +47,7 @@ def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[Delayed
 
 
 def targets_of(tx: Tx, session_id: str) -> set[str]:
-    """The ids that pending actions will remove from lists: those of this session leave them out already."""
+    """Return the targets that this session's pending actions will remove: its lists hide them already."""
     rows = tx.all("select targets from delayed_actions where session_id = :session_id", session_id=session_id)
     return {target for row in rows for target in row["targets"].split()}
 
@@ -86,7 +86,7 @@ def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
 
 
 def mark_refused(tx: Tx, action_id: str, reasons: Sequence[str]) -> None:
-    """Its targets are shown in lists again."""
+    """Mark as refused. Its targets are shown in lists again."""
     update(tx, "delayed_actions", action_id, refused=" ".join(reasons), targets="")
 
 

@@ -105,7 +105,7 @@ def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
 
 
 def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
-    """A separate statement: within the update PostgreSQL may run it again for each row."""
+    """Lock in a separate statement: within the update PostgreSQL may run it again for each row."""
     is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
         f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_LOCKED}",
@@ -116,7 +116,7 @@ def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
 
 
 def _record_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
-    """An attempt is written down before it is made."""
+    """Record the attempts before they are made."""
     tx.many(
         "insert into attempts (delivery_id, number, started_at) values :rows",
         [(delivery.id, delivery.attempts, now) for delivery in claimed],
@@ -136,7 +136,10 @@ def oldest_due_at(tx: Tx, now: int) -> int:
 
 
 def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
-    """Only while the attempt has no answer: a delivery that waits to be retried must not come due earlier."""
+    """Renew claims of attempts without an answer.
+
+    A delivery that waits for a retry must not come due early.
+    """
     for delivery in running:
         tx.run(
             "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
@@ -230,7 +233,7 @@ def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]
 
 
 def bounced_of(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    """Messages that bounced from at least one recipient."""
+    """Return the messages that bounced from at least one recipient."""
     if not message_ids:
         return set()
     is_wanted, wanted = one_of("message_id", message_ids)
@@ -243,12 +246,12 @@ def bounced_of(tx: Tx, message_ids: Sequence[str]) -> set[str]:
 
 
 def list_lost(tx: Tx, message_id: str) -> list[Delivery]:
-    """Recipients that will not get the mail."""
+    """List the recipients that will not get the email."""
     return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (FAILED, BOUNCED)]
 
 
 def list_unfinished(tx: Tx, message_id: str) -> list[Delivery]:
-    """Recipients that have neither got the mail nor failed."""
+    """List the recipients that have neither got the email nor failed."""
     return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (PENDING, HELD)]
 
 
@@ -282,7 +285,7 @@ def hold_back(tx: Tx, message_id: str) -> int:
 
 
 def let_go(tx: Tx, message_id: str, now: int) -> None:
-    """An attempt that was under way when the mail was held, and still is, keeps its claim."""
+    """Release the deliveries. An attempt under way when the email was held, and still is, keeps its claim."""
     tx.run(
         f"update deliveries set state = 'pending', due_at = case when {UNDER_WAY} then due_at else :now end"
         " where message_id = :id and kind = 'mail' and state = 'held'",
@@ -337,7 +340,7 @@ def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str
 
 
 def list_waiting(tx: Tx, scope: Scope, limit: int) -> list[str]:
-    """Messages in scope with at least one recipient that still waits."""
+    """List the messages in scope with at least one recipient that still waits."""
     owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"

@@ -40,7 +40,7 @@ def add_all(tx: Tx, results: Sequence[DmarcResult], now: int) -> None:
 
 
 def list_days(tx: Tx, before: int, limit: int) -> list[tuple[int, str]]:
-    """Days and domains not reported yet."""
+    """List the days and domains not reported yet."""
     rows = tx.all(
         "select distinct day, domain from dmarc_results where day < :before"
         " order by day, domain limit :limit",

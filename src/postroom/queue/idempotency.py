@@ -72,7 +72,7 @@ def find_answer(
 
 
 def find_any_answer(tx: Tx, scope: Scope, key: str, now: int) -> bytes | None:
-    """The stored answer of a key, whatever its request was."""
+    """Return the stored answer of a key, whatever its request was."""
     rows = _find(tx, scope, None, key, now)
     return bytes(rows[0]["answer"]) if rows else None
 
@@ -103,10 +103,10 @@ def _is_within(tx: Tx, scope: Scope, answer: bytes) -> bool:
 
 
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
-    """None: the key is ours with this answer, once committed. Else the answer of the first request.
+    """Claim the keys. None: the key is ours with this answer, once committed. Else the first answer.
 
-    A key may occur only once. A second caller waits at the insert until the first has committed or failed.
-    A key that is taken outside the caller's scope is claimed under a separate name.
+    A key may occur only once. A second caller waits at the insert until the first has committed or failed. A
+    key that is taken outside the caller's scope is claimed under a separate name.
     """
     ours = _insert(tx, [(each, each.key) for each in claims])
     known = {
@@ -154,8 +154,10 @@ def set_answer(tx: Tx, scope: Scope, key: str, known: bytes, answer: bytes) -> N
 
 
 def _may_be_same(known: str, asked: str) -> bool:
-    """A hash of another server version cannot be compared. Its key sent an email and must not send a second
-    one: a retry after an upgrade gets the answer of the first.
+    """Return whether both may be the same request.
+
+    A hash of another server version cannot be compared. Its key sent an email and must not send a second one:
+    a retry after an upgrade gets the answer of the first.
     """
     return known == asked or not known.startswith(VERSION)
 
@@ -186,7 +188,7 @@ def record_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[
 
 
 def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[str, str]]) -> list[bool]:
-    """For each one whether it is new and appears for the first time."""
+    """Return for each one whether it is new and appears for the first time."""
     answers = []
     for each in noted:
         answers.append(each in new)

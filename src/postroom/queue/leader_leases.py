@@ -58,12 +58,12 @@ async def announce_node(resources: Resources, where: str, length: int) -> None:
 
 
 async def release_of_earlier(resources: Resources) -> None:
-    """At the start of a server that is alone: whoever holds a lease has died."""
+    """Release all leases, at the start of a server that is alone: their holders have died."""
     await resources.db.write(_release_all)
 
 
 def _has_half(tx: Tx, name: str, holder: str, now: int) -> bool:
-    """Half of the time is left: it need not be taken again."""
+    """Return whether half of the time is left: then the lease need not be taken again."""
     row = tx.one("select holder, held_until from duties where name = :name", name=name)
     return row is not None and row["holder"] == holder and row["held_until"] > now + ALONE // 2
 
@@ -73,7 +73,7 @@ def _release_all(tx: Tx) -> None:
 
 
 def list_held(tx: Tx, now: int, limit: int) -> list[LeaderLease]:
-    """Duties held now; the holders are live nodes."""
+    """List the leases held now; the holders are live nodes."""
     rows = tx.all(
         "select name, holder, held_until from duties where held_until > :now order by name limit :limit",
         now=now,

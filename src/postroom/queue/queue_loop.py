@@ -136,7 +136,7 @@ async def stop_all(tasks: Sequence[asyncio.Task[None]]) -> None:
 async def _claim(
     resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage, is_rung: bool
 ) -> Sequence[T]:
-    """Without a ring it looks first: an idle server begins no transaction of its writer."""
+    """Claim work. Without a ring it reads first: an idle server begins no transaction of its writer."""
     name, claimed = f"claims of {queue.bell}", list[T]()
     try:
         if is_rung or await resources.db.read(queue.is_due, resources.now()):
@@ -157,7 +157,7 @@ async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T], 
 
 
 async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage) -> None:
-    """A lost lease means that work is done twice, never that it is lost."""
+    """Renew the leases. A lost one means that work is done twice, never that it is lost."""
     name = f"leases of {queue.bell}"
     try:
         await resources.db.write(queue.renew, slots.items, resources.now())

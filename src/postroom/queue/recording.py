@@ -58,7 +58,7 @@ class Recorder:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _keep(self, tried: TriedDelivery) -> None:
-        """Noted first, so that the journal is not removed while it is written."""
+        """Keep the outcome, noted in memory first, so that the journal is not removed while it is written."""
         record = self._kept[key_of(tried)] = msgspec.msgpack.encode(tried)
         try:
             self._journal.append(record)
@@ -73,7 +73,7 @@ class Recorder:
         self._resources.db.ring(*bells)
 
     async def catch_up(self, writers: Mapping[str, WriteTried]) -> None:
-        """Once, before anything is claimed: stores what an earlier run left, by kind of delivery."""
+        """Store once what an earlier run left, by kind of delivery, before anything is claimed."""
         async with self._catching_up:
             if self._is_caught_up:
                 return
@@ -96,7 +96,7 @@ class Recorder:
         return list(found.values())
 
     async def _catch_up_with(self, tried: TriedDelivery, write: WriteTried) -> None:
-        """An outcome that cannot be stored stays in the journal, and does not block other deliveries."""
+        """Store an outcome. One that cannot be stored stays in the journal, and does not block others."""
         pause = FIRST_PAUSE_SECONDS
         for _ in range(TRIES_AT_START):
             try:

@@ -11,7 +11,7 @@ SPREAD = 4 * 3_600_000  # RFC 8460 section 4.1
 
 
 def add(tx: Tx, report_id: str, day: int, account_id: str, targets: list[tuple[str, str]], now: int) -> None:
-    """`targets` are addresses, each with its lane."""
+    """Add deliveries. `targets` are addresses, each with its lane."""
     due_at = max(now, (day + 1) * DAY + spread_of(report_id))
     new = [
         NewDelivery(

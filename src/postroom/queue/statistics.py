@@ -94,14 +94,14 @@ NO_CONNECTION = "no connection to %"
 
 
 def p95_seconds(milliseconds: Sequence[int]) -> float | None:
-    """The 95th percentile."""
+    """Return the 95th percentile in seconds."""
     if not milliseconds:
         return None
     return sorted(milliseconds)[(len(milliseconds) * 95 - 1) // 100] / SECOND
 
 
 def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
-    """For each kind how many deliveries wait, counted up to a limit, and since when the first is due."""
+    """Return for each kind how many deliveries wait, up to a limit, and since when the first is due."""
     found = {}
     for kind in (MAIL, WEBHOOK, NOTICE):
         wanted = f"deliveries where state = 'pending' and kind = {literal(kind)}"
@@ -132,7 +132,7 @@ def outside_answers(tx: Tx, now: int) -> OutsideAnswers:
 
 
 def list_waiting(tx: Tx, now: int) -> list[WaitingLane]:
-    """Lanes with waiting mail, longest wait first."""
+    """List the lanes with waiting mail, longest wait first."""
     rows = tx.all(
         "select lane, created_at, due_at, last_reply from deliveries where state = 'pending'"
         " and kind = 'mail' order by due_at limit :limit",
@@ -158,7 +158,7 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
 
 
 def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
-    """Busiest first, from the newest finished deliveries."""
+    """List the busiest destinations first, from the newest finished deliveries."""
     rows = tx.all(
         "select lane, state, attempts, created_at, finished_at, (select has_tls from attempts where"
         " delivery_id = deliveries.id and number = deliveries.attempts) as has_tls from deliveries"
@@ -186,7 +186,7 @@ def _count(destination: DomainStatistics, row: Row) -> None:
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:
-    """Lanes of emails with complaints."""
+    """Return the lanes of emails with complaints."""
     ids = [row["message_id"] for row in _newest_events(tx, since) if row["kind"] == "message.complained"]
     if not ids:
         return []
@@ -205,7 +205,7 @@ def _newest_events(tx: Tx, since: int) -> Iterable[Row]:
 
 
 def list_hours(tx: Tx, now: int) -> list[Hour]:
-    """The last day, oldest first, from the log of events and the queue."""
+    """List the hours of the last day, oldest first, from the log of events and the queue."""
     first = now // HOUR - HOURS + 1
     places = {"message.received": 0, "message.sent": 1, "message.failed": 2, "message.bounced": 2}
     counts = [[0, 0, 0] for _ in range(HOURS)]
@@ -229,7 +229,7 @@ def _by_hour(rows: Iterable[Row], first: int) -> list[list[int]]:
 
 
 def _event_delays(tx: Tx, since: int) -> Iterable[Row]:
-    """From arrival to event for each email; examined mail has its event later."""
+    """Return the delay from arrival to event of each email; examined mail has its event later."""
     return tx.all(
         "select looked_at.created_at as at, looked_at.created_at - messages.created_at as took from"
         " (select created_at, message_id, kind from events where created_at >= :since"
@@ -250,7 +250,7 @@ def _waits(tx: Tx, since: int) -> Iterable[Row]:
 
 
 def list_loops(tx: Tx, now: int) -> list[Loop]:
-    """From the newest sends of the last hour."""
+    """List the loops, from the newest sends of the last hour."""
     rows = tx.all(
         "select messages.thread_id, messages.inbox_id, looked_at.account_id, count(*) as replies from"
         " (select message_id, account_id, kind from events where created_at > :since"
@@ -266,7 +266,7 @@ def list_loops(tx: Tx, now: int) -> list[Loop]:
 
 
 def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDelivery]:
-    """The deliveries of a domain that a figure counts, newest first; for pending, those that wait."""
+    """List the deliveries of a domain that a figure counts, newest first; for pending, those that wait."""
     side = (
         "state = 'pending' and due_at >= 0 order by due_at"
         if state == "pending"
@@ -286,7 +286,7 @@ def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDel
 
 
 def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
-    """Account and message of mail that waits for a domain."""
+    """List the account and message of mail that waits for a domain."""
     rows = tx.all(
         "select distinct account_id, message_id from (select account_id, message_id, lane from deliveries"
         " where state = 'pending' and kind = 'mail' order by due_at limit :most) as looked_at"
@@ -299,7 +299,7 @@ def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
 
 
 def list_messages_of_deliveries(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str, str]]:
-    """Account and message of deliveries that still wait."""
+    """List the account and message of deliveries that still wait."""
     is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
         "select distinct account_id, message_id from deliveries"

@@ -38,7 +38,7 @@ def add(
     message_id: str | None = None,
     reason: str | None = None,
 ) -> Suppression:
-    """An address suppressed before keeps its first reason; so does one of which only the hash is left."""
+    """Add a suppression. An address suppressed before, even if only its hash is left, keeps its reason."""
     known = find(tx, account_id, address)
     if known is not None:
         return known
@@ -59,7 +59,7 @@ def add(
 
 
 def add_after_failure(tx: Tx, delivery: Delivery, fault: Fault, reason: str, now: int) -> None:
-    """After a permanent failure: suppresses the address if that is the cause.
+    """Suppress the address after a permanent failure, if it is the cause.
 
     If the cause is unclear, the third such failure within 30 days suppresses it. A fault of the sender, the
     content or the network never does.
@@ -70,7 +70,7 @@ def add_after_failure(tx: Tx, delivery: Delivery, fault: Fault, reason: str, now
 
 
 def _count_unclear(tx: Tx, delivery: Delivery, now: int) -> int:
-    """Unexplained failures of this address within the window, this one included."""
+    """Count the unexplained failures of this address within the window, this one included."""
     rows = tx.all(
         "select state, last_code, last_reply from deliveries where account_id = :account_id"
         " and target = :target and kind = 'mail' and state in ('bounced', 'failed')"
@@ -83,7 +83,7 @@ def _count_unclear(tx: Tx, delivery: Delivery, now: int) -> int:
 
 
 def _is_unclear(row: Row) -> bool:
-    """For a later bounce, `last_code` is still that of the acceptance."""
+    """Return whether the cause is unclear. For a later bounce, `last_code` is still the acceptance's."""
     reply = row["last_reply"]
     code = reasons.reply_code(reply) if row["state"] == BOUNCED else row["last_code"] or 0
     return reasons.fault_of(code, reasons.found_status(reply) or None, reply) is Fault.UNCLEAR
@@ -100,7 +100,7 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
 
 
 def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The suppressed ones of these pairs of account and address, and why."""
+    """Return the suppressed ones of these pairs of account and address, and why."""
     if not recipients:
         return {}
     rows = tx.many(
@@ -116,7 +116,7 @@ def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, s
 
 
 def keep_hash_alone(tx: Tx, account_id: str, address: str) -> int:
-    """The address itself is erased, and still gets no email. Returns how many rows were changed."""
+    """Erase the address itself, which still gets no email. Return how many rows were changed."""
     return tx.run(
         "update suppressions set address = :hashed, message_id = null, reason = null"
         " where account_id = :account_id and address = :address",
@@ -127,7 +127,7 @@ def keep_hash_alone(tx: Tx, account_id: str, address: str) -> int:
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:
-    """Newest first. The total is counted up to ten thousand more than the page shows."""
+    """List suppressions, newest first. The total counts at most ten thousand more than the page shows."""
     rows = tx.all(
         "select * from suppressions where account_id = :account_id"
         " order by created_at desc, address desc limit :limit offset :offset",

@@ -82,7 +82,7 @@ def _add(tx: Tx, session: TlsSession, now: int) -> None:
 
 
 def list_days(tx: Tx, before: int, limit: int) -> list[tuple[int, str]]:
-    """Days and domains not reported yet."""
+    """List the days and domains not reported yet."""
     rows = tx.all(
         "select distinct day, domain from tls_sessions where day < :before order by day, domain limit :limit",
         before=before,

@@ -76,7 +76,7 @@ def add_all(tx: Tx, found: Iterable[tuple[CountedHour, ProviderCount]]) -> None:
 
 
 def list_within(tx: Tx, scope: Scope, since: int) -> list[ProviderFigures]:
-    """Busiest first, for whole hours since a moment."""
+    """List the busiest providers first, for whole hours since a moment."""
     return _list(tx, *_of_scope(scope), since)
 
 

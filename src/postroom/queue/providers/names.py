@@ -7,7 +7,7 @@ REGISTRIES = frozenset(("ac", "co", "com", "edu", "gov", "govt", "gob", "go", "g
 
 
 def provider_of(host: str) -> str:
-    """`aspmx.l.google.com` is google.com; an IP address is itself."""
+    """Return the provider: google.com for `aspmx.l.google.com`. An IP address is itself."""
     name = host.lower().rstrip(".")
     labels = name.split(".")
     if _is_address(name) or len(labels) <= 2:

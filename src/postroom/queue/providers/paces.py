@@ -98,7 +98,7 @@ def slow_down(tx: Tx, provider: str, started_at: int, rules: PaceRules, now: int
 
 
 def speed_up(tx: Tx, provider: str, rules: PaceRules, now: int) -> bool:
-    """After an accepted mail. True if it is at full speed again."""
+    """Speed up after an accepted email. True if it is at full speed again."""
     pace = find(tx, provider, LOCK_ROWS)
     if pace is None:
         return False

@@ -24,7 +24,7 @@ class WarmUp(Struct, frozen=True):
     told_at: int
 
     def on(self, day_at: int) -> "WarmUp":
-        """Its state on this day; only days with mail count."""
+        """Return its state on this day. Only days with mail count."""
         if self.day_at >= day_at:
             return self
         step = self.step + (self.taken > 0)
@@ -54,7 +54,7 @@ def limit_at(step: int, config: Config) -> int | None:
 
 
 def is_on(tx: Tx, domain: str, account_id: str | None = None) -> bool:
-    """With an account: whether that one began it, since two may have added the same domain."""
+    """Return whether a warm-up runs. With an account: whether that began it, as two may have the domain."""
     row = tx.one("select account_id from warm_up_domains where domain = :domain", domain=domain)
     return row is not None and account_id in (None, row["account_id"])
 
@@ -134,7 +134,7 @@ def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
 
 
 def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
-    """The provider did not take the email: it is retried, and counts then."""
+    """Give back an email that the provider did not take: it is retried, and counts then."""
     tx.run(
         "update warm_ups set taken = taken - 1 where domain = :domain and provider = :provider"
         " and day_at = :today and taken > 0",
@@ -145,7 +145,7 @@ def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
 
 
 def list_within(tx: Tx, scope: Scope, now: int) -> list[WarmUp]:
-    """For domains in scope, and the server's own for a whole account, as of today."""
+    """List the warm-ups of domains in scope, and of the server's own for a whole account, as of today."""
     wanted, params = "warm_ups.account_id in (:account_id, :service)", {"service": domains.SERVICE}
     if scope.pod_id is not None:
         wanted, params = (
