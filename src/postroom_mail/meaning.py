@@ -221,7 +221,7 @@ class _EmailReading:
         return tuple(links.link_details(self.text, self.page, leaving))
 
     def kind(self, mail_from: str | None, report: Report | None) -> Kind:
-        """A report is not answered, from any sender."""
+        """Return the kind. A report is not answered, from any sender."""
         return category.categorize(
             self._mail.signs,
             from_address=self._mail.from_address,

@@ -88,7 +88,7 @@ def _is_trusted(domain: str, trusted: tuple[str, ...]) -> bool:
 
 
 def collect_sets(mail: SplitMail) -> list[ArcSet]:
-    """Ordered by number, none missing and none twice."""
+    """Collect the sets ordered by number, none missing and none twice."""
     found = {name: _by_instance(mail.named(name)) for name in (RESULTS, MESSAGE, SEAL)}
     numbers = list(range(1, len(found[SEAL]) + 1))
     if not numbers or any(sorted(fields) != numbers for fields in found.values()):
@@ -106,7 +106,7 @@ def _by_instance(fields: list[Field]) -> dict[int, Field]:
 
 
 def _instance(field: Field) -> int:
-    """The tag i=, at any position; in the results it is the first."""
+    """Return the tag i=, at any position; in the results it is the first."""
     for part in field.value[:MAX_SIGNATURE_BYTES].split(b";"):
         name, _, value = part.partition(b"=")
         if name.strip() == b"i" and value.strip().isdigit() and len(value.strip()) <= 2:
@@ -135,7 +135,7 @@ def _read(field: Field, name: str, now: float) -> DkimSignature:
 
 
 def _require_chain(seals: list[DkimSignature]) -> None:
-    """The first has seen no chain, every other a whole one (section 5.2)."""
+    """Require the first seal to have seen no chain, and every other a whole one (section 5.2)."""
     if [seal.tags["cv"].lower() for seal in seals] != ["none", *["pass"] * (len(seals) - 1)]:
         raise SignatureRefused("fail")
 
@@ -148,7 +148,7 @@ def _require_message(signature: DkimSignature, mail: SplitMail, lookup: TimedLoo
 
 
 def _require_seal(seal: DkimSignature, sets: list[ArcSet], lookup: TimedLookup) -> None:
-    """Over all sets up to its own, relaxed, its own value left out (section 5.1.1)."""
+    """Verify a seal over all sets up to its own, relaxed, without its own value (section 5.1.1)."""
     key = find_key(seal, KEY_KINDS[seal.tags["a"]], lookup)
     fields = [field for each in sets for field in each.fields]
     last = Field(seal.field.name, without_signature_value(seal.field.raw))

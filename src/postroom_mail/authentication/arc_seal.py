@@ -22,7 +22,7 @@ class SeenResults(Struct, frozen=True):
 def seal(
     raw: bytes, seen: SeenResults, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
-    """The three fields to put before `raw`. Empty if the chain or the header is broken."""
+    """Return the three fields to put before `raw`; none if the chain or the header is broken."""
     mail = split_mail(raw)
     earlier = _earlier_fields(mail, seen) if mail.is_sound else None
     if earlier is None:
@@ -56,7 +56,7 @@ def seal(
 
 
 def _earlier_fields(mail: SplitMail, seen: SeenResults) -> list[bytes] | None:
-    """The fields of the existing chain, as a seal covers them; None if no link may be added (section 5.1)."""
+    """Return the fields of the chain as a seal covers them; None if no link may be added (5.1)."""
     if not has_sets(mail):
         return []
     try:

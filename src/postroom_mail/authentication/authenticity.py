@@ -59,12 +59,12 @@ def check(
     monotonic: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> Judgement:
-    """The verdicts on one email. What the deadline cuts off is temperror; nothing is raised.
+    """Return the verdicts on one email. Checks that the deadline cuts off are temperror; nothing is raised.
 
     `peer_ip` is None for an email that never crossed the network: then there is nothing to check.
-    `from_address` is the author as shown to the reader, so that exactly that one is judged.
-    `covered` are fields that a signature must cover besides From to count. What forwarders among
-    `trusted_sealers` saw pass counts as passed.
+    `from_address` is the author as shown to the reader, so that exactly that one is judged. `covered` are
+    fields that a signature must cover besides From to count. What forwarders among `trusted_sealers` saw pass
+    counts as passed.
     """
     return evaluate_sender(
         raw,
@@ -95,7 +95,7 @@ def evaluate_sender(
     monotonic: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> Evaluation:
-    """As `check`, with what the verdicts were made of."""
+    """Return the same as `check`, with the facts behind the verdicts."""
     domain = domain_of(from_address)
     if peer_ip is None:
         return Evaluation(Judgement("none", "none", "none", domain or ""))
@@ -159,7 +159,7 @@ def _check_dmarc(
 
 
 def _check_each(domains: tuple[str, ...], identifiers: list[Identifier], lookup: TimedLookup) -> DmarcVerdict:
-    """fail with the strictest policy of the authors that fail (RFC 7489 section 6.6.1), else permerror."""
+    """Return fail with the strictest policy of the authors that fail (RFC 7489, 6.6.1), else permerror."""
     found = [evaluate(domain, identifiers, lookup) for domain in domains[:_MAX_AUTHORS]]
     for policy in ("reject", "quarantine"):
         for each in found:

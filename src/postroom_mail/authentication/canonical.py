@@ -78,24 +78,24 @@ def _is_sound(head: bytes) -> bool:
 
 
 def simple_field(field: Field) -> bytes:
-    """Section 3.4.1: unchanged."""
+    """Return the field unchanged (section 3.4.1)."""
     return field.raw
 
 
 def relaxed_field(field: Field) -> bytes:
-    """Section 3.4.2: lower-case name, unfolded value, single spaces."""
+    """Return the field with a lower-case name, its value unfolded and with single spaces (section 3.4.2)."""
     name, _, value = field.raw.partition(b":")
     unfolded = _single_spaces(value.replace(b"\r\n", b""))
     return name.strip(b" \t").lower() + b":" + unfolded.strip(b" ")
 
 
 def simple_body(body: bytes) -> bytes:
-    """Section 3.4.3: no empty lines at the end, and an empty body is one CRLF."""
+    """Remove empty lines at the end; an empty body is one CRLF (section 3.4.3)."""
     return _without_empty_lines_at_end(body) + b"\r\n"
 
 
 def relaxed_body(body: bytes) -> bytes:
-    """Section 3.4.4: single spaces, none at the end of a line, and an empty body stays empty."""
+    """Reduce to single spaces, none at the end of a line; an empty body stays empty (section 3.4.4)."""
     lines = _single_spaces(body + b"\r\n").replace(b" \r\n", b"\r\n")
     content = _without_empty_lines_at_end(lines)
     return content + b"\r\n" if content else b""

@@ -50,7 +50,7 @@ class TlsaRecord(Struct, frozen=True):
 
 
 def usable(records: Sequence[TlsaRecord]) -> tuple[TlsaRecord, ...]:
-    """Of several hashes of the same kind only the strongest (RFC 7671 section 9)."""
+    """Return the usable records: of several hashes of the same kind only the strongest (RFC 7671, 9)."""
     found = [record for record in records[:MAX_RECORDS] if record.is_usable]
     strongest: dict[tuple[int, int], int] = {}
     for record in found:
@@ -124,7 +124,7 @@ def _readable(certificates: Sequence[bytes]) -> "list[x509.Certificate]":
 
 
 def public_key_of(certificate: bytes) -> bytes:
-    """SubjectPublicKeyInfo in its original bytes, which another encoder might write differently; else b""."""
+    """Return SubjectPublicKeyInfo in its original bytes, which another encoder might write differently."""
     try:
         _, inner, _ = _element(certificate, 0)
         _, place, _ = _element(certificate, inner)
@@ -139,7 +139,7 @@ def public_key_of(certificate: bytes) -> bytes:
 
 
 def _element(der: bytes, place: int) -> tuple[int, int, int]:
-    """The tag of the element at this position, and where its content begins and ends."""
+    """Return the tag of the element at this position, and where its content begins and ends."""
     tag, length, start = der[place], der[place + 1], place + 2
     if length >= 0x80:
         size = length & 0x7F

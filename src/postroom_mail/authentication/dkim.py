@@ -44,7 +44,7 @@ DNS_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.I)
 
 
 def generate_key() -> bytes:
-    """A new private key, 2048 bits (RFC 8301 section 3.2), as unencrypted PEM."""
+    """Return a new private key, 2048 bits (RFC 8301, 3.2), as unencrypted PEM."""
     from cryptography.hazmat.primitives.asymmetric import rsa
 
     return _to_pem(rsa.generate_private_key(public_exponent=65537, key_size=2048))
@@ -65,7 +65,7 @@ def _to_pem(key: "PrivateKey") -> bytes:
 
 
 def load_key(pem: bytes) -> "PrivateKey":
-    """A key that was made here: checking its primes again would take 0.2 s."""
+    """Load a key that was made here, without checking its primes again, which would take 0.2 s."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -77,7 +77,7 @@ def load_key(pem: bytes) -> "PrivateKey":
 
 
 def public_record(pem: bytes) -> str:
-    """The TXT record to publish at {selector}._domainkey.{domain}."""
+    """Return the TXT record to publish at {selector}._domainkey.{domain}."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -92,7 +92,10 @@ def public_record(pem: bytes) -> str:
 
 
 def sign(raw: bytes, *, domain: str, keys: "Sequence[tuple[str, PrivateKey]]", signed_at: int) -> bytes:
-    """A DKIM-Signature field by each key, to put before `raw`. Domain and selectors are in their DNS form."""
+    """Return a DKIM-Signature field by each key, to put before `raw`.
+
+    Domain and selectors are in DNS form.
+    """
     require_signable(raw, domain, [selector for selector, _ in keys])
     mail = split_mail(raw)
     signed, digest = signed_fields(mail), body_hash(mail.body)
@@ -111,7 +114,7 @@ def write_signature(
     key: "PrivateKey",
     signed_at: int,
 ) -> bytes:
-    """Over fields and body, relaxed: a DKIM-Signature, or the similar field of ARC."""
+    """Sign fields and body, relaxed, as a DKIM-Signature or the similar field of ARC."""
     field = (
         f"{beginning}; a={algorithm_of(key)}-sha256; c=relaxed/relaxed;\r\n".encode()
         + f" d={domain};\r\n s={selector}; t={signed_at // 1000};\r\n".encode()
@@ -149,7 +152,7 @@ def _sign(key: "PrivateKey", hashed: bytes) -> bytes:
 
 
 def require_signable(raw: bytes, domain: str, selectors: Sequence[str]) -> None:
-    """A relay would repair a bare CR or LF and so break the signature."""
+    """Refuse a bare CR or LF: a relay would repair it and so break the signature."""
     if not raw.count(b"\r\n") == raw.count(b"\r") == raw.count(b"\n"):
         raise ValueError("raw: bare CR or LF")
     for field, name in (("domain", domain), *(("selector", selector) for selector in selectors)):
@@ -158,12 +161,12 @@ def require_signable(raw: bytes, domain: str, selectors: Sequence[str]) -> None:
 
 
 def name_list(names: list[bytes]) -> bytes:
-    """Three names per line."""
+    """Join the names, three in a line."""
     return b":\r\n ".join(b":".join(names[at : at + 3]) for at in range(0, len(names), 3))
 
 
 def signed_fields(mail: SplitMail) -> list[tuple[bytes, bytes]]:
-    """Each listed name with its canonical field, the lowest of a name first; an absent field is empty."""
+    """Return each listed name with its canonical field, the lowest of a name first, empty if missing."""
     fields = canonical_fields(mail)
     if b"from" not in fields:
         raise ValueError("raw: no From field")
@@ -179,14 +182,17 @@ def canonical_fields(mail: SplitMail) -> dict[bytes, list[bytes]]:
 
 
 def relaxed_field(field: bytes) -> bytes:
-    """RFC 6376 section 3.4.2, without the line end."""
+    """Return the canonical field without the line end (RFC 6376, 3.4.2)."""
     name, _, value = field.partition(b":")
     value = single_spaced(value.replace(b"\r\n", b"")).strip(b" ")
     return name.strip(b" \t").lower() + b":" + value
 
 
 def body_hash(body: bytes) -> bytes:
-    """RFC 6376 section 3.4.4: single spaces, none at the end of a line, no empty lines at the end."""
+    """Hash the body in its canonical form (RFC 6376, 3.4.4).
+
+    Single spaces, none at the end of a line, and no empty lines at its end.
+    """
     content = body.rstrip(b" \t\r\n")
     if not content:
         return hashlib.sha256().digest()
@@ -194,7 +200,7 @@ def body_hash(body: bytes) -> bytes:
 
 
 def single_spaced(data: bytes) -> bytes:
-    """Each pass halves the longest run; plain replacing is eight times faster than a regular expression."""
+    """Halve the longest run of spaces in each pass: eight times faster than a regular expression."""
     data = data.replace(b"\t", b" ")
     while b"  " in data:
         data = data.replace(b"  ", b" ")

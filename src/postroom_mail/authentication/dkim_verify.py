@@ -74,7 +74,7 @@ class DkimSignature(Struct, frozen=True):
 def check_dkim_signatures(
     mail: SplitMail, lookup: TimedLookup, now: float, covered: tuple[str, ...] = ()
 ) -> tuple[DkimVerdict, ...]:
-    """A verdict for each of the topmost signatures; one that leaves out a `covered` field is void."""
+    """Return a verdict for each of the topmost signatures; one that leaves out a `covered` field is void."""
     if not mail.is_sound:
         return (DkimVerdict("permerror", ""),)
     digests: dict[str, tuple[bytes, int]] = {}
@@ -83,13 +83,13 @@ def check_dkim_signatures(
 
 
 def overall(verdicts: tuple[DkimVerdict, ...]) -> str:
-    """One word for all signatures: one good one is enough (RFC 6376 section 4.2)."""
+    """Return one word for all signatures: one good one is enough (RFC 6376, 4.2)."""
     words = {verdict.verdict for verdict in verdicts}
     return next((word for word in ("pass", "temperror", "fail", "permerror") if word in words), "none")
 
 
 def claimed_domains(mail: SplitMail) -> list[str]:
-    """The domains that the topmost signatures name, whether or not they are valid."""
+    """Return the domains that the topmost signatures name, whether or not they are valid."""
     named = [_claimed_domain(field) for field in mail.named("dkim-signature")[:MAX_SIGNATURES]]
     return [domain for domain in dict.fromkeys(named) if domain is not None]
 
@@ -126,7 +126,7 @@ def _check(
 
 
 def _read(field: Field, now: float) -> DkimSignature:
-    """The signature field as values, each one checked (section 6.1.1)."""
+    """Return the signature field as values, each one checked (section 6.1.1)."""
     tags = _tags(field)
     domain = ascii_domain(tags["d"])
     field_form, _, body_form = tags.get("c", "simple").partition("/")
@@ -179,7 +179,7 @@ def require_algorithm(algorithm: str) -> None:
 
 
 def require_current(tags: dict[str, str], now: float) -> None:
-    """Not expired, with moments of at most twelve digits (section 3.5)."""
+    """Refuse an expired signature, and times of more than twelve digits (section 3.5)."""
     moments = [tags[name] for name in ("t", "x") if name in tags]
     if not all(moment.isdecimal() and moment.isascii() and len(moment) <= 12 for moment in moments):
         raise SignatureRefused("permerror")
@@ -188,7 +188,7 @@ def require_current(tags: dict[str, str], now: float) -> None:
 
 
 def find_key(signature: DkimSignature, kind: str, lookup: TimedLookup) -> "PublicKey":
-    """The published key, if its owner lets it be used for this signature (section 3.6.1)."""
+    """Return the published key, if its owner lets it be used for this signature (section 3.6.1)."""
     name = ascii_domain(f"{signature.tags['s']}._domainkey.{signature.domain}")
     record = None if name is None else _key_record(lookup.txt(name))
     if record is None:
@@ -218,7 +218,7 @@ def _key_record(texts: tuple[bytes, ...]) -> dict[str, str] | None:
 
 
 def _is_identity_too_narrow(record: dict[str, str], signature: DkimSignature) -> bool:
-    """The flag t=s forbids an identity below the signing domain."""
+    """Return whether the flag t=s forbids an identity below the signing domain."""
     is_strict = "s" in without_space(record.get("t", "")).split(":")
     return is_strict and _identity_domain(signature.tags, signature.domain) != signature.domain
 
@@ -253,7 +253,7 @@ def require_body_hash(signature: DkimSignature, body: bytes, digests: dict[str, 
 
 
 def require_covered(signature: DkimSignature, mail: SplitMail, covered: tuple[str, ...] = ()) -> None:
-    """Section 8.15: a field that the signature does not cover was added by somebody else.
+    """Require signed fields: a field outside the signature was added by somebody else (section 8.15).
 
     Of fields that occur once, a signature covers the last and readers show the first.
     """
@@ -282,7 +282,7 @@ def require_valid(key: "PublicKey", signature: bytes, signed: bytes) -> None:
 
 
 def signed_bytes(signature: DkimSignature, mail: SplitMail) -> bytes:
-    """Section 3.7: the fields named in h=, from the bottom up, then the signature without its b= value."""
+    """Return the fields named in h=, from the bottom up, then the signature without its b= value (3.7)."""
     form = FIELD_FORMS[signature.field_form]
     remaining: dict[str, list[Field]] = {}
     for field in mail.fields:

@@ -29,7 +29,7 @@ class DmarcVerdict(Struct, frozen=True):
 
 
 def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: TimedLookup) -> DmarcVerdict:
-    """pass, fail, none or temperror, with the policy of the domain's owner."""
+    """Return pass, fail, none or temperror, with the policy of the domain's owner."""
     try:
         records = walk(author_domain, lookup)
         record = _record_that_applies(author_domain, records)
@@ -58,7 +58,7 @@ def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: Time
 
 
 def _record_that_applies(domain: str, records: tuple[DmarcRecord, ...]) -> DmarcRecord | None:
-    """The record of the domain itself, else of its organization, else of the public suffix above."""
+    """Return the record of the domain itself, else of its organization, else of the public suffix above."""
     by_domain = {record.domain: record for record in records}
     suffixes = [record for record in records if record.is_public_suffix]
     return (
@@ -69,7 +69,7 @@ def _record_that_applies(domain: str, records: tuple[DmarcRecord, ...]) -> Dmarc
 
 
 def _policy(domain: str, record: DmarcRecord, lookup: TimedLookup) -> str:
-    """Section 4.7: p for the domain itself, sp below it, np for a name that does not exist."""
+    """Return p for the domain itself, sp below it, np for a name that does not exist (section 4.7)."""
     tags = ["p"]
     if record.domain != domain:
         tags = ["sp", "p"]
@@ -93,7 +93,7 @@ def _aligned_verdict(
     record: DmarcRecord,
     lookup: TimedLookup,
 ) -> str:
-    """The identifier's verdict if it is aligned with the author, `none` if not (section 4.4)."""
+    """Return the identifier's verdict if it is aligned with the author, `none` if not (section 4.4)."""
     if identifier.domain == author_domain:
         return identifier.verdict
     is_strict = record.tags.get(identifier.mode_tag, "r").lower() == "s"

@@ -24,7 +24,7 @@ class StsPolicy(Struct, frozen=True):
     max_age_seconds: int
 
     def allows(self, host: str) -> bool:
-        """A star matches one label, the leftmost (section 4.1)."""
+        """Return whether the policy names this host. A star matches one label, the leftmost (section 4.1)."""
         name = host.lower().rstrip(".")
         above = name.partition(".")[2]
         return name in self.hosts or (bool(above) and f"*.{above}" in self.hosts)
@@ -52,7 +52,7 @@ def read_policy(raw: bytes) -> StsPolicy | None:
 
 
 def read_identity(texts: Sequence[bytes]) -> str | None:
-    """The id of the only valid record; several or none mean that there is no policy (section 3.1)."""
+    """Return the id of the only valid record; several or none mean that there is no policy (section 3.1)."""
     found = [text for text in texts if text.startswith(b"v=STSv1")]
     tags = readable_tags(found[0]) if len(found) == 1 else {}
     identity = tags.get("id", "")

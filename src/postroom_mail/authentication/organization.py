@@ -36,7 +36,7 @@ class DmarcRecord(Struct, frozen=True):
 
 
 def ascii_domain(text: str) -> str | None:
-    """The lower-case A-label form of a domain with at least two labels, None for anything else."""
+    """Return the lower-case A-label form of a domain with at least two labels, None for anything else."""
     if len(text) > 255:
         return None
     name = text.removesuffix(".").lower()
@@ -52,7 +52,7 @@ def ascii_domain(text: str) -> str | None:
 
 
 def domain_of(address: str) -> str | None:
-    """The domain of an email address; None if it has none that is valid in DNS."""
+    """Return the domain of an email address; None if it has none that is valid in DNS."""
     return ascii_domain(address.rpartition("@")[2]) if "@" in address else None
 
 
@@ -63,7 +63,7 @@ class TextLookup(Protocol):
 
 
 def walk(domain: str, lookup: TextLookup) -> tuple[DmarcRecord, ...]:
-    """Every DMARC record on the way from a domain up to its root, longest name first."""
+    """Return every DMARC record on the way from a domain up to its root, longest name first."""
     found: list[DmarcRecord] = []
     for name in _steps(domain):
         record = _record_at(name, lookup)
@@ -75,7 +75,7 @@ def walk(domain: str, lookup: TextLookup) -> tuple[DmarcRecord, ...]:
 
 
 def organization(domain: str, records: tuple[DmarcRecord, ...]) -> str:
-    """The organizational domain, by a finished walk from this domain (section 4.10.2)."""
+    """Return the organizational domain, by a finished walk from this domain (section 4.10.2)."""
     for record in records:
         if record.is_organization:
             return record.domain
@@ -85,14 +85,14 @@ def organization(domain: str, records: tuple[DmarcRecord, ...]) -> str:
 
 
 def _steps(domain: str) -> list[str]:
-    """The names to ask: the domain, then its parents of seven labels and fewer, so at most eight."""
+    """Return the names to ask: the domain, then its parents of seven labels and fewer, so at most eight."""
     labels = domain.split(".")
     longest_parent = min(len(labels) - 1, _MAX_QUERIES - 1)
     return [domain, *(".".join(labels[-count:]) for count in range(longest_parent, 0, -1))]
 
 
 def _record_at(domain: str, lookup: TextLookup) -> DmarcRecord | None:
-    """The only DMARC record of a name: several at one name count as none (section 4.10)."""
+    """Return the only DMARC record of a name: several at one name count as none (section 4.10)."""
     texts = [text for text in lookup.txt(f"_dmarc.{domain}") if _VERSION.match(text)]
     if len(texts) != 1 or len(texts[0]) > _MAX_RECORD_BYTES:
         return None

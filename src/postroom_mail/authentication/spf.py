@@ -20,7 +20,7 @@ _VERDICTS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permer
 
 
 def identity(helo: str, mail_from: str) -> tuple[str, str] | None:
-    """Local part and domain that SPF judges: MAIL FROM, for the null sender the HELO name (section 2.4)."""
+    """Return local part and domain that SPF checks: MAIL FROM, or HELO for the null sender (section 2.4)."""
     if len(mail_from) > _MAX_SENDER_CHARACTERS:
         return None
     local, _, host = mail_from.rpartition("@") if mail_from else ("", "", helo)
@@ -29,7 +29,7 @@ def identity(helo: str, mail_from: str) -> tuple[str, str] | None:
 
 
 def check_spf(peer_ip: str, helo: str, mail_from: str, lookup: TimedLookup) -> str:
-    """The SPF verdict, a term of RFC 8601 section 2.7.2."""
+    """Return the SPF verdict, a term of RFC 8601, 2.7.2."""
     sender = identity(helo, mail_from)
     if sender is None:
         return "none"

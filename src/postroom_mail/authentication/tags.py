@@ -13,7 +13,7 @@ class BadTags(Exception):
 
 
 def parse_tags(text: bytes) -> dict[str, str]:
-    """The tags; a repeated or malformed one makes the whole list invalid, as DKIM demands."""
+    """Parse the tags. A repeated or malformed one makes the whole list invalid, as DKIM demands."""
     tags: dict[str, str] = {}
     for name, value in _pairs(text):
         if value is None or name in tags:
@@ -23,7 +23,7 @@ def parse_tags(text: bytes) -> dict[str, str]:
 
 
 def readable_tags(text: bytes) -> dict[str, str]:
-    """The tags that can be read, the first of a name, as DMARC demands (RFC 9989 section 4.7)."""
+    """Return the tags that can be read, the first of a name, as DMARC demands (RFC 9989, 4.7)."""
     tags: dict[str, str] = {}
     for name, value in _pairs(text):
         if value is not None:
@@ -32,7 +32,7 @@ def readable_tags(text: bytes) -> dict[str, str]:
 
 
 def without_space(value: str) -> str:
-    """Without the white space of a header (RFC 6376 section 2.8): other controls make a value invalid."""
+    """Remove the white space of a header (RFC 6376, 2.8). Other controls make a value invalid."""
     return value.translate(_NO_SPACE)
 
 

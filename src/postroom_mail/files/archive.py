@@ -73,7 +73,7 @@ class Archive(Struct):
         return bool(self.members[name].flag_bits & PASSWORD_FLAG)
 
     def content(self, name: str, most: int) -> bytes:
-        """The first bytes of a member; empty if there is no such member."""
+        """Return the first bytes of a member; none if there is no such member."""
         content = bytearray()
         for chunk in self.chunks(name):
             content += chunk
@@ -96,7 +96,7 @@ class Archive(Struct):
                 yield chunk
 
     def events(self, name: str) -> Iterator[XmlEvent]:
-        """The XML of a member, names without namespace. Declarations, hence entities, are refused."""
+        """Yield the XML of a member, names without namespace. Declarations, hence entities, are refused."""
         target = _Recorder()
         parser = DefusedXMLParser(target=target)
         parser.parser.StartDoctypeDeclHandler = _refuse_declarations
@@ -110,7 +110,7 @@ class Archive(Struct):
             yield from target.taken()
 
     def elements(self, member: str, name: str) -> Iterator[dict[str, str]]:
-        """The attributes of each element of this name."""
+        """Yield the attributes of each element of this name."""
         for event in self.events(member):
             if isinstance(event, Start) and event.name == name:
                 yield event.attributes
@@ -142,7 +142,10 @@ class _Recorder(Struct):
 def _refuse_declarations(
     name: str, _system_id: str | None, _public_id: str | None, has_declarations: bool
 ) -> None:
-    """A DOCTYPE alone is harmless: what it refers to is never read. OpenOffice writes one."""
+    """Refuse declarations.
+
+    A DOCTYPE alone is harmless, since its target is never read: OpenOffice writes one.
+    """
     if has_declarations:
         raise UnreadableArchive(f"declarations of {name[:100]}")
 

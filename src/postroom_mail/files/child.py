@@ -39,7 +39,7 @@ def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
 
 
 def _private_output() -> BinaryIO:
-    """Only answers go to the pool: output of libraries must not get between them."""
+    """Keep the output for answers to the pool: libraries must not write between them."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -48,7 +48,7 @@ def _private_output() -> BinaryIO:
 
 
 def _next_job(stream: BinaryIO) -> ReadingJob | None:
-    """The next job; None if the pool has closed its end."""
+    """Return the next job; None if the pool has closed its end."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         return None
@@ -58,7 +58,7 @@ def _next_job(stream: BinaryIO) -> ReadingJob | None:
 
 
 def _draw(job: ReadingJob) -> Preview:
-    """Files are broken in many ways; each means that there is no preview."""
+    """Draw a preview. Files are broken in many ways; each means that there is none."""
     from postroom_mail.files.pictures.preview import preview
 
     try:

@@ -22,14 +22,14 @@ def confine(memory_bytes: int) -> None:
 
 
 def close_other_files(*kept: int) -> None:
-    """The parent may pass on more: copies that uvloop makes of its output, and files that it inherited."""
+    """Close all other files: the parent may pass on copies of its output, and files that it inherited."""
     for number in _open_files() - {0, 1, 2, *kept}:
         with suppress(OSError):  # the listing itself, which is closed by now
             os.close(number)
 
 
 def _open_files() -> set[int]:
-    """From a listing, since the limit may be a billion; without one, all numbers that a server may use."""
+    """Return the open files, from a listing, since the limit may be a billion; else all possible numbers."""
     try:
         return set(map(int, os.listdir("/dev/fd")))
     except OSError:
@@ -44,7 +44,10 @@ def _limit(kind: int, value: int) -> None:
 
 
 def allow_processor_seconds(seconds: int) -> None:
-    """That much more from now: the system counts from the start of the process, which runs many jobs."""
+    """Allow that much more from now.
+
+    The system counts from the start of the process, which runs many jobs.
+    """
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -54,13 +57,13 @@ def allow_processor_seconds(seconds: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Linux kills us when the parent ends in any way. Elsewhere the end of input does."""
+    """Die when the parent ends in any way, on Linux. Elsewhere the end of input does it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def peak_memory_bytes() -> int:
-    """Of this program alone if /proc tells it: on Linux ru_maxrss begins with the peak of the parent."""
+    """Return the peak of this process alone, if /proc has it: on Linux ru_maxrss begins with the parent's."""
     with suppress(OSError, StopIteration), open("/proc/self/status", "rb") as facts:
         return next(int(fact.split()[1]) * 1024 for fact in facts if fact.startswith(b"VmHWM:"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

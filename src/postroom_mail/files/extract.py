@@ -80,7 +80,7 @@ def extract(
 
 
 def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extraction:
-    """A PDF of scanned pages: the text read from them, or that there are only pictures."""
+    """Return the text read from a PDF of scanned pages, or that there are only pictures."""
     if read_picture is None:
         return Extraction("image_only", None)
     from postroom_mail.files.pdf import pages
@@ -92,7 +92,7 @@ def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extractio
 
 
 def _is_panic(error: BaseException) -> bool:
-    """A panic in Rust code raises an exception that is no Exception, and cannot be imported."""
+    """Return whether Rust code panicked: its exception is no Exception, and cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 
@@ -115,7 +115,7 @@ def _gathered(pieces: Iterator[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without NUL, control characters, lone surrogates or invisible characters."""
+    """Return text without NUL, control characters, lone surrogates or invisible characters."""
     return visible(_UNPRINTABLE.sub("", _LINE_END.sub("\n", text)))
 
 
@@ -136,7 +136,7 @@ class _Opener(Struct, frozen=True):
     budget: UnpackingBudget = field(default_factory=UnpackingBudget)
 
     def open(self, content_type: str, filename: str, content: bytes) -> Readable:
-        """The bytes count more than the name and the type."""
+        """Open a file as what its bytes show. They count more than the name and the type."""
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
         if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):
@@ -160,7 +160,7 @@ class _Opener(Struct, frozen=True):
         return self._text(kind, content_type, ending, content)
 
     def read_inside(self, content_type: str, filename: str, content: bytes) -> Iterator[str]:
-        """The text of a file inside, if it has any; its errors are ignored."""
+        """Yield the text of a file inside, if it has any; its errors are ignored."""
         if not content or self.depth >= MAX_DEPTH or not self.budget.takes_one_more():
             return
         try:

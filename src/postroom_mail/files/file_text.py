@@ -72,7 +72,10 @@ def _ask(command: Sequence[str], job: bytes, ends_at: float) -> Extraction:
 
 
 def _environment() -> dict[str, str]:
-    """The child imports from where this process does, and not from its working directory."""
+    """Return the child's environment.
+
+    It imports from where this process does, not from its working directory.
+    """
     passed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
     return passed | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -43,7 +43,7 @@ def read_picture(content: bytes) -> str:
 
 
 def _size(content: bytes) -> tuple[int, int] | None:
-    """Width and height, if the header gives them directly."""
+    """Return width and height, if the header gives them directly."""
     try:
         if content.startswith(b"\x89PNG"):
             return struct.unpack_from(">II", content, 16)
@@ -58,7 +58,7 @@ def _size(content: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(content: bytes) -> tuple[int, int] | None:
-    """From the first frame header (ITU T.81, B.2.2), skipping the segments before it."""
+    """Return the size from the first frame header (ITU T.81, B.2.2), skipping the segments before it."""
     place = 2
     while True:
         marker, length = struct.unpack_from(">HH", content, place)

@@ -69,7 +69,7 @@ def word_text(archive: Archive, read_inside: ReadInside) -> Iterator[str]:
 
 
 def relation_targets(archive: Archive, member: str, folder: str) -> dict[str, str]:
-    """The members that a part refers to, by reference id."""
+    """Return the members that a part refers to, by reference id."""
     return {
         relation.get("Id", ""): target[1:] if target.startswith("/") else f"{folder}/{target}"
         for relation in archive.elements(member, "Relationship")
@@ -97,7 +97,7 @@ def open_document_text(archive: Archive) -> Iterator[str]:
 def flow(
     events: Iterable[XmlEvent], grammar: Grammar, embedded: Callable[[str], Iterator[str]] | None = None
 ) -> Iterator[str]:
-    """Paragraphs as lines; in a table, cells separated by tabs and rows as lines."""
+    """Yield paragraphs as lines; in a table, cells separated by tabs and rows as lines."""
     layout = _Layout(grammar)
     for event in events:
         if embedded and isinstance(event, Start) and event.name == "altChunk" and not layout.skipped:
@@ -159,7 +159,7 @@ class _Layout(Struct):
         return self._broken("\n") if name in PARAGRAPHS else ""
 
     def _broken(self, mark: str) -> str:
-        """A break inside a table cell is only a space."""
+        """Return the break of a line. Inside a table cell it is only a space."""
         if self.cells:
             self.space = self.space or bool(mark)
             return ""

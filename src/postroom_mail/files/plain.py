@@ -35,7 +35,7 @@ def is_utf8(content: bytes) -> bool:
 
 
 def decode(content: bytes, content_type: str) -> str:
-    """Bytes as text: by their byte order mark, as UTF-8, as declared, else as Windows-1252."""
+    """Decode by the byte order mark, as UTF-8, as declared, else as Windows-1252."""
     head = content[:MAX_DECODED_BYTES]
     for mark, charset in _BYTE_ORDER_MARKS:
         if head.startswith(mark):

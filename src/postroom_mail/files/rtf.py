@@ -117,7 +117,10 @@ class _RtfReader(Struct):
         return 0
 
     def taken(self) -> str:
-        """The text so far. Characters outside the basic plane come as two numbers, each half of one."""
+        """Return the text so far.
+
+        Characters outside the basic plane come as two numbers, each half of one.
+        """
         self._decode()
         text = "".join(self.units)
         self.units.clear()

@@ -36,7 +36,7 @@ def is_card(content: bytes) -> bool:
 
 
 def card_text(content: bytes) -> Iterator[str]:
-    """The cards one after another. A card without a formatted name shows the parts of the name."""
+    """Yield the cards one after another. A card without a formatted name shows the parts of the name."""
     name, lines = "", list[str]()
     if b"QUOTED-PRINTABLE" in content:
         content = _SOFT_BREAK.sub(b"", content)
@@ -62,7 +62,7 @@ def _labelled(line: ContentLine) -> str:
 
 
 def _kinds(line: ContentLine) -> set[str]:
-    """`TYPE=work` of newer cards, a bare `WORK` of older ones."""
+    """Return the kinds: `TYPE=work` of newer cards, a bare `WORK` of older ones."""
     bare = {name.lower() for name, value in line.parameters.items() if not value}
     return bare | set(line.parameters.get("TYPE", "").lower().split(","))
 

@@ -61,7 +61,7 @@ def _shared_strings(archive: Archive) -> list[str]:
 
 
 def _date_styles(archive: Archive) -> frozenset[int]:
-    """The indexes of cell styles that show a number as a date."""
+    """Return the indexes of cell styles that show a number as a date."""
     custom: set[int] = set()
     dates: set[int] = set()
     place, in_cells = 0, False
@@ -118,7 +118,7 @@ def _sheet_rows(archive: Archive, part: str, strings: list[str], dates: frozense
 
 
 def _cells(archive: Archive, part: str) -> Iterator[_Cell | None]:
-    """The cells of a sheet, and None at the end of each row."""
+    """Yield the cells of a sheet, and None at the end of each row."""
     cell = _Cell("n", -1, -1)
     reading = False
     for event in archive.events(part):

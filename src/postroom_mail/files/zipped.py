@@ -31,7 +31,7 @@ def _pieces(archive: Archive, names: list[str], read_inside: ReadInside) -> Iter
 
 
 def _content(archive: Archive, name: str) -> bytes:
-    """The bytes of a member; empty if it is too large, damaged, or needs a password."""
+    """Return the bytes of a member; none if it is too large, damaged, or needs a password."""
     if archive.is_encrypted(name) or archive.members[name].file_size > MAX_CONTENT_BYTES:
         return b""
     try:

@@ -80,7 +80,7 @@ class Covers:
         self._doubtful: dict[Look, Look] = {}
 
     def begin(self, element: Element, parts: int, chars: int) -> tuple[int, int] | None:
-        """Notes what is on the page before a placed box. Returns where the text behind a cover begins."""
+        """Record what is on the page before a placed box. Return where the text behind a cover begins."""
         self.covered.discard(element)  # an earlier box that looked the same
         self._begun[element] = parts, chars
         if not element.look.is_cover:
@@ -95,7 +95,7 @@ class Covers:
         return max(start, self.doubted_to), before
 
     def look_of(self, element: Element) -> Look:
-        """The look of text after a cover: in doubt, unless it is in a placed box, which is drawn above."""
+        """Return the look of text after a cover: in doubt, unless in a placed box, which is drawn above."""
         box = element
         for _ in range(MAX_LEVELS):
             if box in self.covered:

@@ -8,7 +8,7 @@ COMMENT, END_OF_COMMENT = "<!--", "-->"
 
 
 def hidden_text(html: str) -> str:
-    """A line for each piece. Complements `html_to_text`: no text is in both."""
+    """Return hidden text, a line for each piece. Complements `html_to_text`: no text is in both."""
     if not html:
         return ""
     hidden = (piece.text for piece in read_page(html).hidden if not piece.is_doubtful)
@@ -17,7 +17,7 @@ def hidden_text(html: str) -> str:
 
 
 def _comments(html: str) -> Iterator[str]:
-    """Including conditional comments, which show some mail clients another text."""
+    """Yield comments, also conditional ones, which show some mail clients another text."""
     start = html.find(COMMENT)
     while start >= 0:
         end = html.find(END_OF_COMMENT, start + len(COMMENT))

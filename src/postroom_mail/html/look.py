@@ -63,7 +63,7 @@ class Look:
         self.inside: Look = self  # the look of an element in here without declarations
 
     def same(self) -> tuple[object, ...]:
-        """Equal for looks that cannot be told apart."""
+        """Return a key that is equal for looks that cannot be distinguished."""
         return (
             self.removed, self.invisible, self.doubt, self.font_px, self.indent_px, self.opacity, self.color,
             self.fill, self.outline, self.background, self.pictured, self.is_flex, self.is_painted,
@@ -111,7 +111,7 @@ def removed(parent: Look) -> Look:
 
 
 def changed(parent: Look, name: str, style: Style) -> Look:
-    """The look of an element inside its parent, with all its declarations."""
+    """Return the look of an element inside its parent, with all its declarations."""
     look = Look(parent)
     if parent.folded is not None:
         look.removed = True
@@ -187,7 +187,7 @@ def _is_opaque(look: Look, style: Style) -> bool:
 
 
 def _is_inline(name: str, style: Style, parent: Look) -> bool:
-    """Inline boxes have no own size, indent or position."""
+    """Return whether a box is inline: such boxes have no own size, indent or position."""
     if (
         style.get("position") in ("absolute", "fixed")
         or style.get("float", "none") != "none"
@@ -233,7 +233,7 @@ def _parsed(value: str, current: Color) -> Color | None:
 
 
 def _outline(value: str, current: Color, is_shadow: bool) -> Color | None:
-    """The colour of a shadow near the letters, or of an outline around them."""
+    """Return the colour of a shadow near the text, or of an outline around it."""
     if value in ("none", "initial"):
         return None
     given = words(divided(value, ",")[0])
@@ -264,7 +264,7 @@ def _color_ground(look: Look, parent: Look, style: Style) -> None:
 
 
 def _draw_gradient(look: Look, picture: str) -> None:
-    """A gradient of a single colour is a background of that colour."""
+    """Draw a gradient of a single colour as a background of that colour."""
     inside = picture.partition("(")[2].rpartition(")")[0]
     found = []
     for stop in divided(inside, ","):

@@ -122,7 +122,7 @@ _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{10,};?")
 
 
 def unescape(text: str) -> str:
-    """Character references resolved; a number too long for any character becomes U+FFFD."""
+    """Resolve character references; a number too long for any character becomes U+FFFD."""
     if "&" not in text:
         return text
     return entities.unescape(_LONG_REFERENCE.sub("\ufffd", text))
@@ -173,7 +173,7 @@ class _TagReader:
         self._links: dict[tuple[str, str], Open] = {}  # by what is before and after the target
 
     def read(self, written: str) -> Tag | None:
-        """None: an unusual tag, or one whose content is needed."""
+        """Read a tag. None: an unusual tag, or one whose content is needed."""
         tag = self._read_link(written) if _LINK in written else self._read_other(written)
         if tag is not None:
             self.known[written] = tag
@@ -203,7 +203,7 @@ class _TagReader:
 
 
 def _usual_tag(written: str) -> Tag | None:
-    """None: an unusual tag, or one whose content is needed."""
+    """Return a usual tag. None: an unusual one, or one whose content is needed."""
     usual = _USUAL_TAG.fullmatch(written)
     if usual is None:
         return None
@@ -248,7 +248,7 @@ def _unusual(html: str, start: int, comments: list[str]) -> tuple[Tag | None, st
 
 
 def _usual_attributes(written: str) -> dict[str, str]:
-    """The first of several equal names counts, as in browsers."""
+    """Return the attributes. The first of several equal names counts, as in browsers."""
     attributes: dict[str, str] = {}
     if written:
         for name, double, single, bare in _USUAL_ATTRIBUTE.findall(written):
@@ -288,7 +288,7 @@ def _past(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[dict[str, str], int]:
-    """The attributes up to the end of the tag. The first of several equal names counts, as in browsers."""
+    """Return the attributes up to the end of the tag. The first of several equal names counts."""
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(html, position):
         name, value = found.groups()

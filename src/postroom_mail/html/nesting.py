@@ -22,7 +22,7 @@ BARRIERS: dict[str, tuple[str, ...]] = {
 
 
 def nested(html: str) -> Iterator[Piece]:
-    """The pieces in proper nesting: each Open that can hold content has its Close, in order."""
+    """Yield the pieces in proper nesting: each Open that can hold content has its Close, in order."""
     pieces: list[Piece] = []
 
     def opened(tag: Open) -> Open:
@@ -105,7 +105,7 @@ class Nesting(Generic[Element]):
             self._reopen(survivors)
 
     def _reopen(self, survivors: list[Open]) -> None:
-        """Unclosed formatting continues after the end of its block, as browsers show it."""
+        """Reopen formatting, which continues after the end of its block, as browsers show it."""
         for tag in reversed(survivors[-MAX_REOPENED:]):
             if not self._is_in_effect(tag):
                 self.push(self._opened(tag))

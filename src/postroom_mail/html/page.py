@@ -99,7 +99,7 @@ def read_page(html: str) -> HtmlPage:
 
 
 def style_sheets(tags: Iterable[tuple[Open, str]]) -> Iterator[str]:
-    """Only those that apply to screens."""
+    """Yield the style sheets that apply to screens."""
     for tag, content in tags:
         attributes = tag.attributes
         kind = attributes.get("type", "").strip().lower()
@@ -112,7 +112,7 @@ def style_sheets(tags: Iterable[tuple[Open, str]]) -> Iterator[str]:
 
 
 def _sheet_in_address(url: str) -> str:
-    """The content of `data:text/css,…`; other addresses are not loaded."""
+    """Return the content of `data:text/css,…`; other addresses are not loaded."""
     head, comma, content = url.strip().partition(",")
     if not comma or not head.lower().startswith("data:text/css"):
         return ""
@@ -149,7 +149,7 @@ class _Walk:
         self.element = self.nested_to = self.body
 
     def _outermost(self) -> Element:
-        """A page has its outermost elements, written or not."""
+        """Return the outermost element. A page has its outermost elements, written or not."""
         written = {tag.name for tag in self.start_tags} if self.styles.has_rules else ()
         look, outer = self.styles.bare_page(), None
         for tag in (_HTML, _BODY):
@@ -211,7 +211,7 @@ class _Walk:
             self.nesting.push(element)
 
     def _step(self, before: Element, tag: Tag) -> Step | None:
-        """The step, if the tag did nothing but open or close one element, or nothing at all."""
+        """Return the step, if the tag did nothing but open or close one element, or nothing at all."""
         after = self.element
         if isinstance(tag, Open):
             if tag.name == "br":
@@ -285,7 +285,7 @@ class _Walk:
         return element
 
     def _parent(self, outer: Element, tag: Open) -> tuple[Element, Look]:
-        """As selectors see it: rows are in the body of a table, and all else in that of the page."""
+        """Return the parent as selectors see it: rows are in the table's body, all else in the page's."""
         if tag.name == "tr" and outer.name == "table":
             if outer.tbody is None:
                 kind = self.styles.kind(_TBODY)

@@ -22,7 +22,7 @@ class LinkTarget(Struct, frozen=True):
 
 
 def targets(html: str) -> Iterator[LinkTarget]:
-    """In order, with repeats."""
+    """Yield the targets in order, with repeats."""
     url, label, room = "", "", 0
     for piece in nested(html) if html else ():
         if isinstance(piece, str):
@@ -49,7 +49,7 @@ def _address(written: str) -> str:
 
 
 def _loaded(element: Open) -> Iterator[LinkTarget]:
-    """Embedded pictures lead nowhere."""
+    """Yield what an element loads. Embedded pictures lead nowhere."""
     for name in LOADING:
         url = _address(element.attributes.get(name, ""))
         if url and not url.lower().startswith(("cid:", "data:")):

@@ -25,14 +25,14 @@ _HIDDEN_CHARACTER = re.compile(rf"({_JOINED})|[{_INVISIBLE}]|(?<=[\ufe00-\ufe0f]
 
 
 def visible(text: str) -> str:
-    """Plain text without invisible characters: controls, zero width, tags, direction marks."""
+    """Return plain text without invisible characters: controls, zero width, tags, direction marks."""
     if text.isascii():
         return text.encode().translate(None, _CONTROLS).decode()
     return _HIDDEN_CHARACTER.sub(lambda match: match[1] or "", text)
 
 
 def revealed(text: str) -> str:
-    """Invisible characters as visible marks: ⟨U+200B⟩."""
+    """Show invisible characters as visible marks: ⟨U+200B⟩."""
     if text.isascii():
         return text
     return _HIDDEN_CHARACTER.sub(lambda match: match[1] or f"⟨U+{ord(match[0]):04X}⟩", text)

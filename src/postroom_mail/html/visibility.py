@@ -113,7 +113,7 @@ class ComputedStyles:
         return known
 
     def compute(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
-        """The look of an element inside its parent; the parent's own when nothing changes."""
+        """Return the look of an element inside its parent; the parent's own when nothing changes."""
         if parent.removed:
             return parent
         if kind.is_plain:
@@ -212,7 +212,7 @@ class ComputedStyles:
         look.judge()
 
     def _end_animation(self, look: Look, kind: ElementKind, parent: Look, style: Style) -> None:
-        """The final state of an animation may stay, or not."""
+        """End an animation, whose final state may stay, or not."""
         for name in words(style["animation-name"].replace(",", " "))[:MAX_DOUBTS]:
             if (last := self.sheet.keyframes.get(name)) is not None:
                 ended = looks.changed(parent, kind.name, {**style, **last})
@@ -230,7 +230,7 @@ def _weight_of_important(rule: StyleRule) -> tuple[int, tuple[int, int, int], in
 
 
 def cascade(presented: Style, rules: Sequence[StyleRule], own: StyleBlock | None) -> Style:
-    """Rules by rising weight, then the element's own style, then important declarations in the same order."""
+    """Apply rules by rising weight, then the element's own style, then important declarations so too."""
     style = dict(presented)
     for rule in rules:
         set_all(style, rule.block.normal.items())
@@ -245,7 +245,7 @@ def cascade(presented: Style, rules: Sequence[StyleRule], own: StyleBlock | None
 
 
 def resolved(style: Style, variables: Mapping[str, str], is_old_page: bool) -> Style:
-    """With custom properties inserted; a declaration that becomes invalid counts as unset."""
+    """Insert custom properties; a declaration that becomes invalid counts as unset."""
     result: Style = {}
     for name, value in style.items():
         if name.startswith("--") or "var(" not in value.lower():
@@ -280,7 +280,7 @@ def _substituted(value: str, variables: Mapping[str, str]) -> str | None:
 
 
 def browser_style(tag: Open, is_old_page: bool) -> Style:
-    """Browser defaults, and presentational attributes."""
+    """Return browser defaults and presentational attributes."""
     name, attributes = tag.name, tag.attributes
     style: Style = {}
     if name in _SPECIAL:

@@ -73,7 +73,7 @@ class Features(Struct, frozen=True):
 
 
 def read_features(raw: bytes, mail: ParsedMail, page: HtmlPage) -> Features:
-    """HTML comes first: most readers show it, and agents the plain text."""
+    """Read the features, HTML first: most readers show it, and agents the plain text."""
     shown = page.text if mail.body_html else mail.body_text
     subject, hosts = _words(mail.subject), _hosts(shown, page)
     signs = "\n".join(_signs(mail, shown, page, hosts)).encode("utf-8", "replace").split(b"\n")

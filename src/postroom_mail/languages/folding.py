@@ -33,12 +33,12 @@ _OTHER = re.compile(r"[\u0370-\u052f]")
 
 
 def bounded(text: str, limit: int) -> str:
-    """A longer text without its middle: three quarters of the rest are from the beginning."""
+    """Cut the middle of a longer text: three quarters of the rest are from the beginning."""
     return text if len(text) <= limit else f"{text[: limit * 3 // 4]}\n\n{text[-limit // 4 :]}"
 
 
 def spaced(text: str) -> str:
-    """Without invisible characters, one line per paragraph."""
+    """Return text without invisible characters, one line per paragraph."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", NO_WIDTH.sub("", text))
     has_other_blanks = any(map(text.__contains__, _OTHER_BLANKS))
@@ -46,13 +46,13 @@ def spaced(text: str) -> str:
 
 
 def _in_a_line(paragraph: str, has_other_blanks: bool) -> str:
-    """With single blanks between words; most texts have no others, which is checked first."""
+    """Put single blanks between words. Most texts have no others, which is checked first."""
     line = paragraph.strip(" \n").replace("\n", " ")
     return " ".join(paragraph.split()) if has_other_blanks or "  " in line else line
 
 
 def apart(text: str) -> str:
-    """Its words in lower case, without punctuation, separated by single blanks."""
+    """Return its words in lower case, without punctuation, separated by single blanks."""
     words = text.translate(_APART) if text.isascii() else _NO_LETTER.sub(" ", text.lower())
     while "  " in words:  # half as long each time; most words have one or two between them
         words = words.replace("  ", " ")
@@ -60,7 +60,10 @@ def apart(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Lower case, without accents and typographic forms, each word in one script; the length is kept."""
+    """Fold to lower case, without accents and typographic forms, each word in one script.
+
+    The length is kept.
+    """
     return in_one_script(plain_letters(text))
 
 
@@ -97,14 +100,14 @@ def _plain_letter(letter: str) -> str:
 
 
 def _unmixed(word: re.Match[str]) -> str:
-    """A mixed word in the script of most of its letters."""
+    """Return a mixed word in the script of most of its characters."""
     text = word[0]
     is_cyrillic = len(_CYRILLIC.findall(text)) > len(_LATIN.findall(text))
     return text.translate(TO_CYRILLIC if is_cyrillic else TO_LATIN)
 
 
 def mixed_word(plain: str) -> str:
-    """The first word with letters of a second script that all look like letters of the first."""
+    """Return the first word with characters of a second script that all look like those of the first."""
     if not _has_both_scripts(plain):
         return ""
     words = (found[0] for found in islice(_MIXED_WORD.finditer(plain), MAX_MIXED_WORDS))

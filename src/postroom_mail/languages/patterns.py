@@ -36,7 +36,7 @@ def compile_one() -> bool:
 
 
 def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
-    """Compiled on first use: few emails need the rare ones, and a start should not wait for them."""
+    """Compile on first use: few emails need the rare ones, and a start should not wait for them."""
     return cast("re.Pattern[str]", _Late(pattern, flags))
 
 
@@ -52,9 +52,9 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def by_first_letter(words: Iterable[str], outside: str = "") -> str:
-    """The same as branches that each begin with a letter, so that a search skips all other letters.
+    """Return the same as branches by first character, so that a search skips all others.
 
-    With `outside`, a pattern of one letter, words inside longer words do not count.
+    With `outside`, a pattern of one character, words inside longer words do not count.
     """
     endings: dict[str, list[str]] = {}
     for word in words:
@@ -68,7 +68,7 @@ def _branch(first: str, rest: str, outside: str) -> str:
 
 
 def _pattern(tree: _Tree) -> str:
-    """Words with the same beginning share it, so that no position is tried once per word."""
+    """Return a pattern in which words share their beginnings: no position is tried once per word."""
     branches = [_letter(letter) + _pattern(rest) for letter, rest in tree.items() if letter]
     if not branches:
         return ""

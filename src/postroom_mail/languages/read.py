@@ -25,7 +25,7 @@ class Language(Struct, frozen=True):
     sections: dict[str, list[str]] = field(default_factory=dict)
 
     def words(self, section: str) -> tuple[str, ...]:
-        """Each entry expanded; those with accents also without."""
+        """Return each entry expanded; those with accents also without."""
         written = [word for entry in self.sections.get(section, ()) for word in expand(entry)]
         return tuple(dict.fromkeys([*written, *map(without_accents, written)]))
 
@@ -39,19 +39,19 @@ def languages() -> tuple[Language, ...]:
 
 
 def words(section: str, *, is_joined: bool | None = None) -> tuple[str, ...]:
-    """From all languages, or only those whose words are joined or separate."""
+    """Return words from all languages, or only those whose words are joined or separate."""
     chosen = (each for each in languages() if is_joined in (None, each.is_joined))
     return tuple(dict.fromkeys(word for each in chosen for word in each.words(section)))
 
 
 def as_written(section: str) -> tuple[str, ...]:
-    """Without the spellings that omit accents."""
+    """Return the words without the spellings that omit accents."""
     entries = (entry for each in languages() for entry in each.sections.get(section, ()))
     return tuple(dict.fromkeys(word for entry in entries for word in expand(entry)))
 
 
 def expand(entry: str) -> Iterator[str]:
-    """`(sign|log) in` is "sign in" and "log in". A pair of brackets without `|` is text."""
+    """Expand `(sign|log) in` to "sign in" and "log in". A pair of brackets without `|` is text."""
     if "|" not in entry:
         return iter((entry,))
     pieces: list[Iterable[str]] = []
@@ -70,7 +70,7 @@ def _choices(group: str) -> list[str]:
 
 @cache
 def word_lists(package: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Words of a file in a package by section; a line may have several, separated by `|`."""
+    """Return words of a file in a package by section; a line may have several, separated by `|`."""
     _, sections = _parted(files(package).joinpath(name).read_text("utf-8"))
     return {
         section: tuple(dict.fromkeys(word.strip() for line in lines for word in line.split("|")))
@@ -80,7 +80,7 @@ def word_lists(package: str, name: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def word_pairs(package: str, name: str) -> dict[str, str]:
-    """Lines `name = value` of a file in a package."""
+    """Return the lines `name = value` of a file in a package."""
     lines = files(package).joinpath(name).read_text("utf-8").splitlines()
     pairs = (line.partition(" = ") for line in lines if not line.startswith("#"))
     return {word: value for word, _, value in pairs}
@@ -92,7 +92,7 @@ def _read(code: str, text: str) -> Language:
 
 
 def _parted(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """The properties at the top, and the lines of each section."""
+    """Return the properties at the top, and the lines of each section."""
     properties: dict[str, str] = {}
     sections: dict[str, list[str]] = {}
     entries: list[str] | None = None

@@ -80,7 +80,7 @@ class Address(Struct, frozen=True):
 
 
 def shown(address: Address) -> Address:
-    """With the visible form of the name. The address stays: a cleaned one would be somebody else's."""
+    """Return the visible form of the name. The address stays: a cleaned one would be somebody else's."""
     return address if address.name.isascii() else Address(visible(address.name).strip(), address.address)
 
 
@@ -106,7 +106,7 @@ class _Entry(Struct):
         return self.words[-1][-1][0].endswith(("@", "."))
 
     def mailbox(self) -> Address | None:
-        """The mailbox that was read, if it is one."""
+        """Return the mailbox that was read, if it is one."""
         if self.angle is not None:
             if "@" not in self.angle:
                 return None
@@ -122,7 +122,7 @@ class _Entry(Struct):
 
 
 def parse_list(header_value: str) -> tuple[Address, ...]:
-    """The mailboxes of an address list, groups flattened, what is no address left out; never fails."""
+    """Return the mailboxes of an address list, groups flattened, without what is no address; never fails."""
     plain = _PLAIN.fullmatch(header_value)
     if plain is not None:
         return (Address(plain[1] or "", plain[2] or plain[3]),)
@@ -188,12 +188,12 @@ def _comment_ends(value: str) -> dict[int, int]:
 
 
 def _without_route(text: str) -> str:
-    """RFC 5322 section 4.4: the hosts of an obsolete route are before the last colon."""
+    """Remove the hosts of an obsolete route, which end at the last colon (RFC 5322, 4.4)."""
     return text.rpartition(":")[2].strip() if text.startswith("@") else text
 
 
 def _tidied(text: str) -> str:
-    """RFC 5322 section 4.4: comments and spaces may be around the dots and the "@" of an address."""
+    """Remove comments and spaces around the dots and the "@" of an address (RFC 5322, 4.4)."""
     if len(text) > MAX_NAME_LENGTH or '"' in text or not ("(" in text or " " in text or "\t" in text):
         return text
     text = _without_comments(text) if "(" in text else text
@@ -210,7 +210,10 @@ def _without_comments(text: str) -> str:
 
 
 def _picked_address(words: list[str]) -> tuple[str, list[str]]:
-    """The last word with an "@", and the other words; spaces around the "@" and its dots are accepted."""
+    """Return the last word with an "@", and the other words.
+
+    Spaces around the "@" and its dots are accepted.
+    """
     merged: list[str] = []
     is_behind_dot = False
     for word in words:
@@ -250,13 +253,13 @@ def is_plausible(address: str) -> bool:
 
 
 def split(address: str) -> tuple[str, str]:
-    """Local part and domain; no domain when there is no "@"."""
+    """Return local part and domain; no domain when there is no "@"."""
     local, at, domain = address.rpartition("@")
     return (local, domain) if at else (address, "")
 
 
 def normalize(address: str) -> str:
-    """The form to compare and look up by: lower case, the domain in ASCII (xn--), no dot at its end."""
+    """Return the form to compare: lower case, the domain in ASCII (xn--), no dot at its end."""
     return (_recall_normal if len(address) <= RECALLED_LENGTH else _to_normal)(address)
 
 
@@ -293,14 +296,14 @@ def with_readable_domain(address: str) -> str:
 
 
 def base_of(address: str) -> str:
-    """name+tag@domain without its tag: name@domain."""
+    """Return name+tag@domain without its tag: name@domain."""
     local, domain = split(address)
     base = local if local.startswith(('"', "+")) else local.partition("+")[0]
     return f"{base}@{domain}" if domain else base
 
 
 def mailbox_of(address: str) -> str:
-    """The form under which an inbox is found: without case and tag."""
+    """Return the form under which an inbox is found: without case and tag."""
     return (_recall_mailbox if len(address) <= RECALLED_LENGTH else _to_mailbox)(address)
 
 
@@ -318,7 +321,7 @@ def find_plain(written: str) -> Address | None:
 
 
 def validate(address: str) -> str:
-    """The address, its domain in ASCII; ValueError says what is wrong with it."""
+    """Return the address, its domain in ASCII; ValueError says what is wrong with it."""
     plain = _PLAIN_ADDRESS.fullmatch(address)
     if plain:
         return f"{plain[1]}@{plain[2].lower()}"

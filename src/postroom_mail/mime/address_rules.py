@@ -13,7 +13,7 @@ MAX_LABELS = 127
 
 
 def read(value: str) -> str:
-    """A rule in the form that is compared; ValueError says what is wrong with it."""
+    """Return a rule in the form that is compared; ValueError says what is wrong with it."""
     trimmed = value.strip()
     if trimmed.count("@") == 1:
         trimmed = trimmed.removeprefix("@")  # @example.com is often written for the whole domain
@@ -29,7 +29,7 @@ def read(value: str) -> str:
 
 
 def met_by(address: str) -> list[str]:
-    """Every rule that an address can meet: itself, itself without a tag, its domain, and those above it."""
+    """Return every rule that can match an address: itself, without a tag, its domain, and those above it."""
     normal = normalize(address)
     domain = split(normal)[1]
     labels = domain.split(".")[-MAX_LABELS:]

@@ -67,7 +67,7 @@ _LINE_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def decode(data: bytes, label: str) -> str:
-    """The text of the bytes; a missing, unknown or wrong label never fails."""
+    """Return the text of the bytes; a missing, unknown or wrong label never fails."""
     codec = codec_for(label)
     if codec == UNDECLARED:
         return clean(_decode_undeclared(data))
@@ -78,7 +78,7 @@ def decode(data: bytes, label: str) -> str:
 
 
 def decode_unlabelled(data: bytes, neighbour: str) -> str:
-    """Bytes that should be UTF-8; if not, they are read with the label of the text next to them."""
+    """Decode bytes that should be UTF-8; else with the label of the text next to them."""
     codec = codec_for(neighbour)
     if codec.startswith("iso2022") and b"\x1b" in data:
         return decode(data, neighbour)
@@ -90,7 +90,7 @@ def decode_unlabelled(data: bytes, neighbour: str) -> str:
 
 @lru_cache(maxsize=256)
 def codec_for(label: str) -> str:
-    """The Python codec that a charset label means, or UNDECLARED."""
+    """Return the Python codec that a charset label means, or UNDECLARED."""
     name = _NOT_IN_LABEL.sub("_", label[:_MAX_LABEL].strip("'\" \t").lower()).strip("_")
     codec = _ALIASES.get(name, aliases.get(name, name))
     if codec not in _CODECS:
@@ -99,7 +99,7 @@ def codec_for(label: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that any database stores: no NUL, no lone surrogate, no byte order mark in front."""
+    """Return text that any database stores: no NUL, no lone surrogate, no byte order mark in front."""
     if "\0" in text:  # found sooner than replaced
         text = text.replace("\0", "")
     text = text.removeprefix("\ufeff")
@@ -113,7 +113,7 @@ def clean(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """One clean line: control characters and line breaks become a space."""
+    """Return one clean line: control characters and line breaks become a space."""
     if text.isprintable():
         return text.strip()
     return _LINE_CONTROLS.sub(" ", clean(text)).strip()

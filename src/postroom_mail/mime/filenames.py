@@ -21,7 +21,7 @@ _EXTENSIONS = word_pairs("postroom_mail.mime", "extensions.txt")
 
 
 def clean(name: str) -> str:
-    """The last path part without unseen characters or leading dots, at most 200 bytes; may be ""."""
+    """Return the last path part without unseen characters or leading dots, at most 200 bytes; may be ""."""
     name = name.replace("\\", "/").rstrip("/ ").rpartition("/")[2]
     name = charset.clean(name[:_MAX_READ] + name[_MAX_READ:][-MAX_BYTES:])
     name = _LINE_BREAKS.sub("", visible(name))
@@ -29,12 +29,12 @@ def clean(name: str) -> str:
 
 
 def default(number: int, content_type: str) -> str:
-    """The name of a part that has none; `number` is its place among the attachments, from 1."""
+    """Return the name of a part that has none; `number` is its place among the attachments, from 1."""
     return f"attachment-{number}.{_EXTENSIONS.get(content_type, 'bin')}"
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names in order, later duplicates numbered: a.pdf, a (2).pdf. Case makes no difference."""
+    """Return the names in order, later duplicates numbered: a.pdf, a (2).pdf. Case makes no difference."""
     taken: set[str] = set()
     last_numbers: dict[str, int] = {}
     result = []
@@ -50,7 +50,7 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def _fitted(name: str, suffix: str) -> str:
-    """The name with the suffix before its extension, its stem cut so that all of it fits."""
+    """Return the name with the suffix before its extension, its stem cut so that all of it fits."""
     stem, extension = _split_extension(name)
     tail = suffix + extension
     if not suffix and len(name.encode()) <= MAX_BYTES:

@@ -4,7 +4,7 @@ MAX_LINES = 200_000
 
 
 def unwrap(text: str, deletes_space: bool) -> str:
-    """Text with "\\n" line ends; flowed lines are joined while their quote depth stays the same."""
+    """Join flowed lines while their quote depth stays the same. Lines of the text end in LF."""
     if text.count("\n") > MAX_LINES:
         return text
     paragraphs: list[str] = []

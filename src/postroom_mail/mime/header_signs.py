@@ -37,7 +37,7 @@ NO_SIGNS = Signs()
 
 
 def read_signs(fields: Headers) -> Signs:
-    """An email written by a person has none of these fields."""
+    """Read the signs. An email written by a person has none of these fields."""
     if _FIELDS_OF_SIGNS.isdisjoint(fields.fields):
         return NO_SIGNS
     return Signs(

@@ -43,12 +43,12 @@ class Headers(Struct, frozen=True):
     fields: Mapping[str, list[bytes]]
 
     def text(self, name: str, label: str = charset.UNDECLARED) -> str:
-        """The first value, unfolded, encoded words not yet decoded; "" if absent."""
+        """Return the first value, unfolded, encoded words not yet decoded; "" if absent."""
         values = self.fields.get(name)
         return unfold(values[0], label) if values else ""
 
     def joined(self, name: str, label: str = charset.UNDECLARED) -> str:
-        """All values as one list: RFC 5322 section 3.6 allows one To field, and several count as one."""
+        """Return all values as one list: RFC 5322, 3.6 allows one To field, and several count as one."""
         values = self.fields.get(name)
         if not values:
             return ""
@@ -78,7 +78,7 @@ def split(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
 
 
 def split_lines(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
-    """`split`, of bytes whose lines end in LF."""
+    """Return the same as `split`, of bytes whose lines end in LF."""
     fields: dict[str, list[bytes]] = {}
     position, limit = start, start + MAX_HEADER_BYTES
     for match in each_field(raw, start, max_fields):
@@ -105,7 +105,7 @@ def with_line_feeds(raw: bytes) -> bytes:
 
 
 def _field_after_noise(raw: bytes, position: int, count: int, limit: int) -> re.Match[bytes] | None:
-    """The field after one line that is none: an mbox "From " line in front, or a badly folded line."""
+    """Return the field after one line that is none: an mbox "From " line in front, or a badly folded line."""
     if _BLANK.match(raw, position, limit) or (
         count == 0 and not raw.startswith((b"From ", b">From "), position)
     ):
@@ -120,7 +120,7 @@ def _body_start(raw: bytes, position: int, limit: int) -> int:
 
 
 def unfold(value: bytes, label: str = charset.UNDECLARED) -> str:
-    """One line (RFC 5322 section 2.2.3); 8-bit bytes are UTF-8 (RFC 6532) or else of the given charset."""
+    """Unfold to one line (RFC 5322, 2.2.3); 8-bit bytes are UTF-8 (RFC 6532) or else of the given charset."""
     line = value[:MAX_VALUE_BYTES].translate(None, b"\r\n\0")
     if line.isascii() and b"\x1b" not in line:
         return line.decode("ascii").strip()
@@ -128,12 +128,12 @@ def unfold(value: bytes, label: str = charset.UNDECLARED) -> str:
 
 
 def _with_bytes_encoded(word: re.Match[bytes]) -> bytes:
-    """An encoded word whose raw 8-bit bytes are encoded like the rest: they are of its charset."""
+    """Encode raw 8-bit bytes in an encoded word like the rest: they are of its charset."""
     return _EIGHT_BIT.sub(lambda byte: b"=%02X" % byte[0][0], word[0])
 
 
 def decode_words(value: str) -> str:
-    """Encoded words become text; broken ones stay as they are."""
+    """Decode encoded words; broken ones stay as they are."""
     if "=?" not in value:
         return value
     runs = groupby(_pieces(value), key=lambda piece: piece[0])
@@ -141,7 +141,7 @@ def decode_words(value: str) -> str:
 
 
 def _pieces(value: str) -> Iterator[tuple[str, bytes]]:
-    """Charset and bytes. White space between two encoded words is no text (RFC 2047 section 6.2).
+    """Yield charset and bytes. White space between two encoded words is no text (RFC 2047, 6.2).
 
     Neighbours of one charset are decoded together: some senders split characters, against section 5.
     """
@@ -169,7 +169,7 @@ def _word_bytes(encoding: str, text: str) -> bytes | None:
 
 
 def parameters(value: str) -> dict[str, str]:
-    """The parameters after the first ";", by lower-case name; RFC 2231 forms win over plain ones."""
+    """Return the parameters after the first ";", by lower-case name; RFC 2231 forms win over plain ones."""
     if ";" not in value:
         return {}
     plain: dict[str, str] = {}
@@ -187,7 +187,7 @@ def parameters(value: str) -> dict[str, str]:
 
 
 def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
-    """RFC 2231 sections 3 and 4: numbered pieces, of which the first may name the charset."""
+    """Join numbered pieces, of which the first may name the charset (RFC 2231, 3 and 4)."""
     ordered = [parts[number] for number in sorted(parts)]
     label = charset.UNDECLARED
     if ordered[0][0] and ordered[0][1].count("'") >= 2:
@@ -198,13 +198,13 @@ def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
 
 
 def _bare_ids(value: str) -> list[str]:
-    """Only if all words are ids: `joe@x.org's message of Monday` is a sentence."""
+    """Return bare ids, only if all words are ids: `joe@x.org's message of Monday` is a sentence."""
     words = value.split()
     return words if all("@" in word and "'" not in word for word in words) else []
 
 
 def message_ids(value: str, limit: int) -> tuple[str, ...]:
-    """The ids in angle brackets (RFC 5322 section 3.6.4), the last `limit` of them.
+    """Return the ids in angle brackets (RFC 5322, 3.6.4), the last `limit` of them.
 
     Without brackets, bare words with an "@" count.
     """

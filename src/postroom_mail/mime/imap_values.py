@@ -27,7 +27,7 @@ _UNUSUAL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def string(value: bytes) -> bytes:
-    """Quoted if possible."""
+    """Return a quoted string if possible, else a literal."""
     if len(value) <= MAX_QUOTED_BYTES and not _UNQUOTABLE.search(value):
         return b'"' + value.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
     value = value.replace(b"\0", b"")
@@ -56,7 +56,7 @@ def _day(days: int) -> bytes:
 
 
 def numbers(found: Iterable[int]) -> bytes:
-    """As ranges: `1:3,7`."""
+    """Return the numbers as ranges: `1:3,7`."""
     ranges: list[list[int]] = []
     for number in found:
         if ranges and number == ranges[-1][1] + 1:
@@ -84,12 +84,12 @@ def envelope(fields: Headers) -> bytes:
 
 
 def envelope_of(raw: bytes) -> bytes:
-    """From an email, or its header alone."""
+    """Return the envelope of an email, or of its header alone."""
     return envelope(headers.split(raw, 0).headers)
 
 
 def _line(fields: Headers, name: str) -> str:
-    """As in the email, on one line."""
+    """Return the value as in the email, on one line."""
     return _UNUSUAL.sub(" ", fields.text(name))
 
 
@@ -103,7 +103,10 @@ def _addresses(fields: Headers, name: str, otherwise: bytes = NIL) -> bytes:
 
 
 def _with_groups(value: str) -> Iterator[bytes]:
-    """A group begins with its name and without a host, and ends with neither (RFC 3501 section 7.4.2)."""
+    """Yield the mailboxes.
+
+    A group begins with its name and no host, and ends with neither (RFC 3501, 7.4.2).
+    """
     began, is_open, last = 0, False, value.rfind(";")
     for found in _GROUP_ENDS.finditer(value):
         if found[1] is None or (found[1] == ":" and (is_open or found.start() > last)):
@@ -141,7 +144,7 @@ def _address(each: Address, route: str = "") -> bytes:
 
 
 def encoded(text: str) -> str:
-    """As encoded words if not ASCII (RFC 2047)."""
+    """Return text as encoded words if not ASCII (RFC 2047)."""
     from email.header import Header
 
     if text.isascii():
@@ -179,7 +182,7 @@ def body_structure(part: BodyPart, is_extended: bool) -> bytes:
 
 
 def _extension(fields: Headers) -> list[bytes]:
-    """Disposition, language and location."""
+    """Return disposition, language and location."""
     value = fields.text("content-disposition")
     word = _UNUSUAL.sub("", value.partition(";")[0].strip().lower())
     disposition = NIL

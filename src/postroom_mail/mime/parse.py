@@ -80,7 +80,7 @@ class _Content(Struct, frozen=True):
 
 
 def parse_mail(raw: bytes) -> ParsedMail:
-    """Never raises: `parse_error` says what was left out or could not be read."""
+    """Parse an email; never raises. `parse_error` says what was left out or could not be read."""
     try:
         return _parsed(headers.with_line_feeds(raw))
     except Exception as error:
@@ -127,7 +127,7 @@ def _parsed(raw: bytes) -> ParsedMail:
 
 
 def _all_senders(fields: Headers, label: str, of_first: tuple[str, ...]) -> tuple[str, ...]:
-    """From every From field: a mail client may show any of them."""
+    """Return the senders of every From field: a mail client may show any of them."""
     is_only = fields.count("from") == 1
     listed = of_first if is_only else _normalized(address.parse_list(fields.joined("from", label)))
     return tuple(dict.fromkeys(listed))[: MAX_SENDERS + 1]
@@ -174,7 +174,7 @@ def _shown(value: str) -> str:
 
 
 def message_id_of(fields: Headers) -> str:
-    """The first id of the field; a value without brackets or "@" is an id too."""
+    """Return the first id of the field; a value without brackets or "@" is an id too."""
     value = fields.text("message-id")
     ids = headers.message_ids(value, MAX_IN_REPLY_TO)
     if ids or not value or len(value) > headers.MAX_ID_LENGTH:
@@ -194,14 +194,14 @@ def _is_automated(fields: Headers) -> bool:
 
 
 def _report_type(content_type: str) -> str:
-    """RFC 6522: delivery-status, disposition-notification, feedback-report; "" if the email is no report."""
+    """Return the type of a report (RFC 6522), such as delivery-status; "" if the email is none."""
     if not content_type.lower().startswith("multipart/report"):
         return ""
     return charset.clean_line(headers.parameters(content_type).get("report-type", "").lower())[:100]
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """The texts one below the other, each beginning on a new line."""
+    """Return the texts one below the other, each beginning on a new line."""
     if len(texts) == 1:
         return texts[0]
     texts = [text for text in texts if text]
@@ -251,7 +251,7 @@ def _all(texts: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _best(alternatives: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """The last one with content: the sender puts the best last (RFC 2046 section 5.1.4)."""
+    """Return the last one with content: the sender puts the best last (RFC 2046, 5.1.4)."""
     return next((texts for texts in reversed(alternatives) if any(map(str.strip, texts))), ())
 
 
@@ -272,7 +272,10 @@ def _leaf(part: Part, parent_type: str) -> _Content:
 
 
 def _is_body(content_type: str, name: str, parent_type: str) -> bool:
-    """Text to show in place. A name makes it a file, unless the part is the whole email or an alternative."""
+    """Return whether to show a text in place.
+
+    A name makes it a file, unless it is the whole email or an alternative.
+    """
     if parent_type == "":
         return content_type.startswith("text/")
     is_text = content_type in ("text/plain", "text/html")
@@ -290,7 +293,7 @@ def _attachment(part: Part, kind: str, name: str, given: str, content: bytes) ->
 
 
 def _filename(part: Part, disposition: str) -> str:
-    """As given, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
+    """Return the filename, "" if there is none. The disposition wins over the type (RFC 2183, 2.3)."""
     given = headers.parameters(disposition).get("filename") or part.parameters.get("name", "")
     return headers.decode_words(given) if given else ""
 

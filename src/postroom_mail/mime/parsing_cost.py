@@ -28,7 +28,7 @@ def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
 
 
 def _marks(content: bytes) -> int:
-    """The content of base64 is unknown until decoded: the worst case counts."""
+    """Count the marks. The content of base64 is unknown until decoded: the worst case counts."""
     if b"64" in content and b"base64" in content.lower():
         return len(content)
     marks = content.translate(None, _PLAIN)

@@ -67,13 +67,13 @@ class BodyPart(Struct):
 
 
 def read(raw: bytes, block: headers.Block) -> Tree:
-    """The tree of an email whose header block is already read, with the bytes of its parts."""
+    """Return the tree of an email whose header block is already read, with the bytes of its parts."""
     walker = _Walker(_Window(raw, iter(())))
     return Tree(_with_bytes(raw, walker.read_part(0, block, "text/plain", 0)), tuple(walker.notes))
 
 
 def scan(chunks: Iterable[bytes], trace_bytes: int = 0) -> BodyPart:
-    """The same tree by positions, from a stream, with the lines of each part.
+    """Return the same tree by positions, from a stream, with the lines of each part.
 
     The first `trace_bytes` are our own trace, which must not change how the email behind it is read.
     """
@@ -114,7 +114,7 @@ class _Window:
         return self._start + len(self._buffer)
 
     def find(self, needle: bytes, position: int) -> int:
-        """-1 if it does not follow; then everything was read."""
+        """Return the position, or -1 if it does not follow; then everything was read."""
         while True:
             found = self._buffer.find(needle, max(0, position - self._start))
             if found != -1:
@@ -126,7 +126,7 @@ class _Window:
                 return -1
 
     def line(self, start: int) -> bytes | None:
-        """The line at `start` with its break; None if it is too long for a delimiter."""
+        """Return the line at `start` with its break; None if it is too long for a delimiter."""
         at = start - self._start
         end = self._buffer.find(b"\n", at, at + 2 * MAX_BOUNDARY_BYTES + 1)
         if end == -1:
@@ -149,7 +149,7 @@ class _Window:
         return headers.Block(block.headers, block.body_start + self._start, block.is_complete)
 
     def lines_before(self, position: int) -> int:
-        """Counted from the last position asked for, which is near."""
+        """Return the number of lines before, counted from the last position asked for, which is near."""
         if not self._counts_lines:
             return 0
         last, lines = self._counted
@@ -221,7 +221,7 @@ class _Walker:
             self.notes.append(text)
 
     def read_part(self, start: int, block: headers.Block, default_type: str, emails: int) -> BodyPart:
-        """The part after the header block; afterwards the walker is at the delimiter that ends the part."""
+        """Return the part after the header block. The walker is then at the delimiter that ends the part."""
         if not block.is_complete:
             self.note("too many header fields")
         value = block.headers.text("content-type")
@@ -276,8 +276,11 @@ class _Walker:
         return children
 
     def _index(self) -> None:
-        """The innermost multipart of a boundary takes its delimiters, but those of an email win over those
-        of an email attached to it: the attached one is a separate file."""
+        """Index the delimiters.
+
+        Those of a boundary go to the innermost multipart, but those of an email win over those of an email
+        attached to it: the attached one is a separate file.
+        """
         self.levels = {}
         for level, boundary in enumerate(self.open_boundaries):
             outer = self.levels.get(boundary.text)
@@ -292,7 +295,7 @@ class _Walker:
         self.line_start = self.next_line = self.window.skip_rest()
 
     def _advance(self, start: int) -> None:
-        """To the next delimiter line at or after `start`, the beginning of a line."""
+        """Advance to the next delimiter line at or after `start`, the beginning of a line."""
         position = max(0, start - 1)
         found = self.window.find(self.needle, position) if self.levels else -1
         while found != -1 and self.dash_lines < MAX_DASH_LINES:
@@ -317,7 +320,7 @@ class _Walker:
         return True
 
     def _level_of(self, name: bytes) -> tuple[int, bool] | None:
-        """The multipart whose delimiter has this name, and whether it closes it (RFC 2046 section 5.1.1).
+        """Return the multipart whose delimiter has this name, and whether it closes it (RFC 2046, 5.1.1).
 
         Of two, the one of the outer email comes first.
         """
@@ -330,7 +333,7 @@ class _Walker:
         return opened, False
 
     def _content_end(self, start: int) -> int:
-        """The line break before a delimiter belongs to it (RFC 2046 section 5.1.1)."""
+        """Return where the content ends: before the line break of a delimiter (RFC 2046, 5.1.1)."""
         end = self.line_start
         if self.level != -1:
             end -= self.window.ends_with(b"\n", start, end)
@@ -349,7 +352,10 @@ class _Walker:
 
 
 def _is_open_email(part: BodyPart) -> bool:
-    """RFC 2046 section 5.2.1 forbids to encode it; an encoded one is a file."""
+    """Return whether an attached email can be opened.
+
+    An encoded one, forbidden by RFC 2046, 5.2.1, is a file.
+    """
     encoding = part.headers.text("content-transfer-encoding").strip().lower()
     return part.content_type == "message/rfc822" and encoding not in ("base64", "quoted-printable")
 

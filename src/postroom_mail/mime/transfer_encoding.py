@@ -46,7 +46,7 @@ def _decode_base64(data: bytes) -> Decoded:
 
 
 def _decode_base64_pieces(data: bytes) -> Decoded:
-    """Padding in mid-text: some senders pad every line; anything else (a list's footer) ends it."""
+    """Decode pieces: some senders pad every line; anything else (a list's footer) ends the data."""
     decoded: list[bytes] = []
     pieces = _PADDING.split(data.translate(None, _WHITESPACE), MAX_BASE64_PIECES)
     for piece in pieces[:MAX_BASE64_PIECES]:
@@ -77,7 +77,7 @@ def _decode_uu(data: bytes) -> Decoded:
 
 
 def _decode_uu_line(line: bytes) -> bytes:
-    """One line; b"" ends the file. Some encoders write more than the length byte says."""
+    """Decode one line; b"" ends the file. Some encoders write more than the length byte says."""
     if not line or line == b"end":
         return b""
     encoded_bytes = (((line[0] - 32) & 63) * 4 + 5) // 3

@@ -11,7 +11,10 @@ _PLAIN = ("", "7bit", "8bit", "quoted-printable")
 
 
 def withhold(raw: bytes, trace_bytes: int, notice: str) -> bytes:
-    """Headers stay. `notice` stands in the first part of plain text that has room for it."""
+    """Withhold the content; headers stay.
+
+    `notice` is in the first part of plain text that has room for it.
+    """
     root = scan([raw], trace_bytes)
     content = bytearray(raw)
     _blank(content, root.body_start, len(content))
@@ -26,7 +29,7 @@ def withhold(raw: bytes, trace_bytes: int, notice: str) -> bytes:
 
 
 def _fits(raw: bytes, leaf: BodyPart, said: bytes) -> bool:
-    """Not across a line end, which stays where it is."""
+    """Return whether a text fits, not across a line end, which stays where it is."""
     line_end = raw.find(b"\r\n", leaf.body_start, leaf.end)
     return len(said) <= (leaf.end if line_end == -1 else line_end) - leaf.body_start
 
@@ -52,7 +55,7 @@ def _restore(raw: bytes, content: bytearray, part: BodyPart) -> list[BodyPart]:
 
 
 def _restore_boundaries(raw: bytes, content: bytearray, part: BodyPart) -> None:
-    """The lines of the boundary between the children, before and behind them."""
+    """Restore the lines of the boundary between the children, before and behind them."""
     line = b"--" + part.parameters.get("boundary", "").encode("utf-8", "surrogateescape")
     ends = [part.body_start, *(each.end for each in part.children)]
     starts = [*(each.header_start for each in part.children), part.end]

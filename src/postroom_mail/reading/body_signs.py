@@ -58,12 +58,12 @@ NO_BODY_SIGNS = BodySigns()
 
 
 def is_alert(subject: str) -> bool:
-    """From a monitor, a build, a tracker or an office machine."""
+    """Return whether it is from a monitor, a build, a tracker or an office machine."""
     return _ALERT.match(subject.lstrip()) is not None
 
 
 def is_answer(subject: str) -> bool:
-    """A reply or a forward, as people's programs mark them."""
+    """Return whether it is a reply or a forward, as mail clients mark them."""
     return _ANSWER.match(subject) is not None
 
 
@@ -84,7 +84,7 @@ def is_of_person(html: str, text: str) -> bool:
 
 
 def footer(text: str) -> str:
-    """The text below the last dividing line: the footer of a list, a signature."""
+    """Return the text below the last dividing line: the footer of a list, a signature."""
     tail = "\n" + text[-FOOTER_CHARS:]
     divided = _DIVIDER.split(tail)
     return divided[-1] if len(divided) > 1 else ""

@@ -89,7 +89,7 @@ class Calendar(Struct, frozen=True):
 
 
 def read_calendar(raw: bytes) -> Calendar | None:
-    """The appointment of a calendar: the first that is no exception to a series. Never raises.
+    """Return the appointment of a calendar: the first that is no exception to a series. Never raises.
 
     Its exceptions in the same file are its `occurrences`.
     """
@@ -105,7 +105,7 @@ def read_calendar(raw: bytes) -> Calendar | None:
 
 
 def read_events(raw: bytes) -> Iterator[Calendar]:
-    """Every appointment of a calendar, up to a limit."""
+    """Yield every appointment of a calendar, up to a limit."""
     file = EventFile.read(raw)
     return (event.finished(file) for event in file.events)
 
@@ -247,7 +247,7 @@ class WrittenEvent(Struct):
         return int(written) if written.isdecimal() and len(written) < 10 else 0
 
     def _join_url(self) -> str:
-        """The link of a video meeting: from a field for it, else from the location or the description."""
+        """Return the link of a video meeting, from its own field, the location or the description."""
         for name in JOIN_FIELDS:
             line = self.values.get(name)
             if line is not None and _WEB_LINK.fullmatch(line.value.strip()[:MAX_LINE_CHARS]):
@@ -315,7 +315,7 @@ class WrittenEvent(Struct):
         return ALL_DAY in self.values and self.values[ALL_DAY].value.strip().upper() == "TRUE"
 
     def _end(self, start: WrittenMoment | None) -> WrittenMoment | None:
-        """RFC 5545, 3.6.1: the end as written, else from the duration, else the day itself."""
+        """Return the end as written, else from the duration, else the day itself (RFC 5545, 3.6.1)."""
         if (end := self.moment("DTEND") or self.moment("DUE")) is not None or start is None:
             return end
         if "DURATION" in self.values:
@@ -329,7 +329,7 @@ def _line(text: str) -> str:
 
 
 def _person(line: ContentLine) -> str:
-    """The address with the name before it, if any."""
+    """Return the address with the name before it, if any."""
     return str(_attendee(line))
 
 
@@ -346,7 +346,7 @@ def _attendee(line: ContentLine) -> Attendee:
 
 
 def last_day(calendar: Calendar) -> str:
-    """The last day of an appointment of whole days, whose `end` is the day after it (RFC 5545, 3.6.1)."""
+    """Return the last day of an all-day appointment, whose `end` is the day after it (RFC 5545, 3.6.1)."""
     try:
         return (date.fromisoformat(calendar.end) - timedelta(days=1)).isoformat()
     except (ValueError, OverflowError):

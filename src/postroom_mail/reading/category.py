@@ -38,7 +38,7 @@ def categorize(
     is_bounce: bool = False,
     body: BodySigns = NO_BODY_SIGNS,
 ) -> Kind:
-    """`mail_from` is None for an email without an envelope; `is_bounce`: a report was found in it."""
+    """Return the kind. `mail_from` is None without an envelope; `is_bounce`: a report was found in it."""
     name = local_name(from_address)
     if is_bounce or report_type == "delivery-status" or (not mail_from and name in _BOUNCERS):
         return Kind("bounce", False)
@@ -52,7 +52,7 @@ def categorize(
 
 
 def _by_body(body: BodySigns) -> Category:
-    """For an email whose fields show nothing: older programs and small services write none."""
+    """Return the category if the fields show nothing: older software and small services write none."""
     groups = body.groups
     if "reply" in groups or "list" in groups or "automated" in groups or body.has_code:
         return "automated"
@@ -66,7 +66,10 @@ def _by_body(body: BodySigns) -> Category:
 
 
 def _is_marketing(signs: Signs, name: str) -> bool:
-    """Mail to many with an unsubscribe option, unless a discussion list or a machine sends it."""
+    """Return whether it is mail to many with an unsubscribe option.
+
+    Mail of a discussion list or a machine is not.
+    """
     if (
         signs.auto_submitted not in ("", "no")
         or signs.has_list_post
@@ -98,7 +101,7 @@ def _is_automated(signs: Signs, name: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def local_name(address: str) -> str:
-    """The part before the "@" in plain letters and digits: No-Reply_42 is noreply42."""
+    """Return the part before the "@" in plain letters and digits: No-Reply_42 is noreply42."""
     local = unicodedata.normalize("NFKC", address[:MAX_VALUE_CHARS].rpartition("@")[0]).lower()
     plain = local.partition("+")[0] if not local.startswith("+") else local
     decomposed = unicodedata.normalize("NFD", plain) if plain.isascii() or _is_latin(plain) else plain

@@ -28,7 +28,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 def fold(text: str) -> str:
-    """Lower case, letter for letter."""
+    """Return the text in lower case, character for character."""
     return text.replace("\u0130", "I").lower()  # the one letter that would grow
 
 

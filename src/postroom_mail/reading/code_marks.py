@@ -11,7 +11,7 @@ _BLOCK_CHARS = 2_000
 
 
 def marks(text: str) -> Iterator[int]:
-    """Positions of digits and capitals, skipping blocks without any."""
+    """Yield positions of digits and capitals, skipping blocks without any."""
     letters = text.encode("ascii", "replace")
     for start in range(0, len(text), _BLOCK_CHARS):
         if letters[start : start + _BLOCK_CHARS].translate(None, _NO_MARK):
@@ -20,7 +20,7 @@ def marks(text: str) -> Iterator[int]:
 
 
 def around(spots: Iterable[int], scope: int) -> Iterator[tuple[int, int]]:
-    """Ranges of this reach on both sides of a position; those that touch are merged."""
+    """Yield ranges of this width on both sides of each position; those that touch are merged."""
     start = end = 0
     for spot in spots:
         if spot - scope > end:

@@ -75,7 +75,7 @@ class Naming:
         return self._context
 
     def _names_other_in_body(self) -> bool:
-        """Whatever the subject is about, which is the text before the first empty line."""
+        """Return whether the body names something else. The subject ends at the first empty line."""
         if self._is_of_another_kind():
             return True
         body = self.folded.find("\n\n", 0, self.start)
@@ -118,7 +118,7 @@ class _Place:
         self.is_named = (_NAMED if self.follows else _NAMED_BEHIND).fullmatch(self.between) is not None
 
     def is_possible(self) -> bool:
-        """Not a sum, year, size, order number or part of a postal address, and no word in capitals."""
+        """Return whether it may be a code: no sum, year, size, order number or postal address."""
         if self.kind == "spread" and _is_rising(written_together(self.written)):
             return False
         if self.written in code_words.NO_CODES or UNIT_BEHIND.match(self.behind.lower()):
@@ -159,7 +159,7 @@ class _Place:
         return _SENTENCE_END.search(self.between) is None
 
     def is_marked(self) -> bool:
-        """After "enter"; or after a colon, in brackets, quotes or asterisks."""
+        """Return whether it is after "enter"; or after a colon, in brackets, quotes or asterisks."""
         before = self.before[-24:]
         if _MARKED.search(before[-6:]) and self.is_in_the_sentence():
             return True
@@ -196,7 +196,7 @@ class _Place:
         return self._is_separated() or self._is_asked_for() if self.is_named else self.stands_out()
 
     def _is_announced(self, is_about_signing_in: bool) -> bool:
-        """`the code that you wanted: 482193`, also on a separate line below such words."""
+        """Match `the code that you wanted: 482193`, also on a separate line below such words."""
         if not self.follows or self.kind not in ("digits", "prefixed", "spread"):
             return False
         if _count_digits(self.written) < _ANNOUNCED_DIGITS or any(map(str.isdigit, self.between)):
@@ -213,13 +213,13 @@ class _Place:
         return self.is_alone() or (is_last and self.is_in_the_sentence())
 
     def _is_typed(self) -> bool:
-        """`Enter PIN 4711 at the door`, in one line and without other words in between."""
+        """Match `Enter PIN 4711 at the door`, in one line and without other words in between."""
         if self.kind != "digits" or not self.follows or not self.is_named or "\n" in self.between:
             return False
         return self.naming.is_asked_for()
 
     def _is_named_well(self) -> bool:
-        """`code: 4711` or `code is 4711` at the end of a sentence; `code 4711` if it is all the line."""
+        """Match `code: 4711` or `code is 4711` at the end of a sentence; alone on a line also `code 4711`."""
         if not self.is_named or not self.follows:
             return self.is_named
         if not _NOTHING_ELSE_BEHIND.match(self.line_behind):
@@ -227,21 +227,21 @@ class _Place:
         return self._is_separated() or self.is_alone() or self._is_the_line()
 
     def is_explicit(self) -> bool:
-        """`PIN: 4417`, which no other matter of the subject makes something else."""
+        """Match `PIN: 4417`, unless the subject is about something else."""
         is_code = self.kind in ("digits", "prefixed", "pair") or _looks_random(self.written)
         is_last = _NOTHING_ELSE_BEHIND.match(self.line_behind) is not None
         is_given = self.is_named and self.follows and _COLON_LAST.search(self.between) is not None
         return is_code and is_given and (is_last or not self._is_after_code())
 
     def _is_after_code(self) -> bool:
-        """After "code", which also names other things; not after "PIN" or "token"."""
+        """Return whether it is after "code", which also names other things; not after "PIN" or "token"."""
         return "code" in self.naming.folded[self.naming.start : self.naming.end]
 
     def _is_said(self) -> bool:
         return self.is_named and self.follows and self._is_separated()
 
     def _is_in_two_equal_groups(self) -> bool:
-        """ABCD-EFGH, and not READ-ONLY."""
+        """Match ABCD-EFGH, and not READ-ONLY."""
         halves = re.split(r"\W", self.written)
         is_even = self.kind == "pair" and len(halves[0]) == len(halves[-1]) and self.written.isupper()
         return is_even and not any(half in code_words.NO_CODES for half in halves) and not self._has_digit()
@@ -250,7 +250,7 @@ class _Place:
         return any(map(str.isdigit, self.written))
 
     def _is_asked_for(self) -> bool:
-        """`Enter the code 4711`, without words in between."""
+        """Match `Enter the code 4711`, without words in between."""
         if self.is_alone() or "\n" in self.between:
             return self.is_alone()
         return self.kind != "mixed" and self.naming.is_asked_for()
@@ -264,7 +264,10 @@ class _Place:
         return not _has_word(line) and not _has_word(self.line_behind)
 
     def _suits_letters(self) -> bool:
-        """Capitals are a code only after "is" or a colon, or alone, in a text that is not all capitals."""
+        """Return whether capitals are a code.
+
+        Only after "is" or a colon, or alone, in a text that is not all capitals.
+        """
         is_said = self.follows and self.is_named and (self._is_separated() or self.naming.is_asked_for())
         if not is_said and not (self.is_alone() and self.kind == "pair"):
             return False
@@ -286,12 +289,12 @@ def _has_word(text: str) -> bool:
 
 
 def _looks_random(written: str) -> bool:
-    """Letters and digits alternate more than once, or are in two groups: K7XQ2P, not SAVE20 or 256MB."""
+    """Return whether letters and digits mix as in random codes: K7XQ2P, not SAVE20 or 256MB."""
     return _RANDOM.search(written) is not None
 
 
 def _is_rising(written: str) -> bool:
-    """Page numbers or a scale: 1 2 3 4 5."""
+    """Return whether digits rise, as in page numbers or a scale: 1 2 3 4 5."""
     return written in _RISING or written in _RISING[::-1]
 
 

@@ -70,7 +70,7 @@ def _is_asked_for(folded: str, candidate: re.Match[str]) -> bool:
 
 
 def _ends_asking(before: str) -> bool:
-    """With at most one short word between the verb and the digits: "type in", "the"."""
+    """Allow at most one short word between the verb and the digits: "type in", "the"."""
     return ends_with(before, code_words.ASKING) or ends_with(_SHORT_WORD.sub("", before), code_words.ASKING)
 
 

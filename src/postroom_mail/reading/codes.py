@@ -34,7 +34,7 @@ APART = str.maketrans(
 
 
 def _cues(words: Iterable[str]) -> frozenset[str]:
-    """Every word that names a code contains one of these, between blanks or marks; most mail has none."""
+    """Return the cues, of which every word that names a code contains one. Most mail has none."""
     cues: set[str] = set()
     for pieces in sorted((word.translate(APART).split() for word in words), key=len):
         if cues.isdisjoint(pieces):
@@ -51,7 +51,9 @@ _ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
 
 
 def codes(text: str, cues: Collection[str] | None = None) -> tuple[str, ...]:
-    """One-time codes, in order and without repeats. Groups of digits are joined: 8842 1190 is 88421190.
+    """Return one-time codes, in order and without repeats.
+
+    Groups of digits are joined: 8842 1190 is 88421190.
 
     Codes with letters are as written, unless they are spread over cells.
 
@@ -71,7 +73,7 @@ def codes(text: str, cues: Collection[str] | None = None) -> tuple[str, ...]:
 
 
 def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The candidates that one of the words names."""
+    """Return the candidates that one of the words names."""
     candidates = _candidates(text, words)
     starts = [candidate.start() for candidate in candidates]
     claimed: set[int] = set()
@@ -97,7 +99,7 @@ def _whole_words(folded: str, start: int, end: int) -> Iterator[re.Match[str]]:
 
 
 def _cues_near_codes(text: str) -> frozenset[str]:
-    """Cues near a digit or capitals, so that they may name them as a code."""
+    """Return cues near a digit or capitals, so that they may name them as a code."""
     near = " ".join(text[start:end] for start, end in around(marks(text), _WINDOW_OF_MARK))
     return CUES.intersection(fold(near).translate(APART).split())
 
@@ -120,7 +122,7 @@ def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]
 
 
 def _merged(words: Iterable[re.Match[str]]) -> list[tuple[int, int]]:
-    """The ranges around the words in which a code may be, in order; those that touch are merged."""
+    """Return the ranges around the words in which a code may be, in order; those that touch are merged."""
     merged: list[tuple[int, int]] = []
     for word in words:
         start = max(0, word.start() - WINDOW_BEFORE_WORD - _CANDIDATE_WINDOW)
@@ -132,7 +134,7 @@ def _merged(words: Iterable[re.Match[str]]) -> list[tuple[int, int]]:
 
 
 def _claimed(naming: Naming, candidates: list[re.Match[str]], starts: list[int]) -> list[int]:
-    """The candidate that the word names: the closest one that can be meant, on either side."""
+    """Return the candidate that the word names: the closest one that can be meant, on either side."""
     following = bisect_left(starts, naming.end)
     near = [
         (starts[place] - naming.end, place)

@@ -58,5 +58,5 @@ def unescaped(value: str) -> str:
 
 
 def writable(value: str) -> str:
-    """A text as a calendar file can hold it: without control characters, and with one kind of line end."""
+    """Return text as a calendar file can hold it: without control characters, with one kind of line end."""
     return _CONTROL.sub("", _LINE_ENDS.sub("\n", value))

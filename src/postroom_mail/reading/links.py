@@ -58,12 +58,12 @@ class LinkDetail(Struct, frozen=True):
 
 
 def links(text: str, page: HtmlPage) -> tuple[str, ...]:
-    """Web addresses that the mail links to, those of the HTML first, in order and without repeats."""
+    """Return web addresses that the email links to, those of the HTML first, in order and without repeats."""
     return tuple(_by_url(text, page))
 
 
 def link_details(text: str, page: HtmlPage, list_unsubscribe: Iterable[str] = ()) -> list[LinkDetail]:
-    """The same addresses in the same order, each with its purpose."""
+    """Return the same addresses in the same order, each with its purpose."""
     leaving = frozenset(list_unsubscribe)
     return [
         LinkDetail(url, "unsubscribe" if url in leaving else _purpose_of(mentions))
@@ -72,7 +72,7 @@ def link_details(text: str, page: HtmlPage, list_unsubscribe: Iterable[str] = ()
 
 
 def unsubscribe_targets(field: str) -> tuple[str, ...]:
-    """The addresses in a List-Unsubscribe field (RFC 2369)."""
+    """Return the addresses in a List-Unsubscribe field (RFC 2369)."""
     return tuple(part.partition(">")[0].strip() for part in field.split("<", MAX_LINKS)[1:])
 
 
@@ -92,7 +92,7 @@ def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
 
 
 def _as_followed(written: str) -> str:
-    """As browsers follow it: without line breaks and blanks around it."""
+    """Return the address as browsers follow it: without line breaks and blanks around it."""
     url = written[: 2 * MAX_LINK_CHARS]
     return (url if url.isprintable() else _IGNORED_IN_URL.sub("", url)).strip()
 
@@ -107,7 +107,7 @@ def _in_text(text: str) -> Iterator[Anchor]:
 
 
 def _without_punctuation(url: str) -> str:
-    """A link in running text without the punctuation of its sentence."""
+    """Return a link in running text without the punctuation of its sentence."""
     url = url[: MAX_LINK_CHARS + 1].rstrip(".,;:!?'*_~…")
     if url.endswith(")") and url.count("(") < url.count(")"):
         return url[:-1].rstrip(".,;:!?'")
@@ -183,7 +183,7 @@ def _finder_in_urls() -> "AhoCorasick":
 
 
 def _sentence(before: str, label: str, behind: str) -> str:
-    """The sentence of the link; the one before it if the link is alone below."""
+    """Return the sentence of the link; the one before it if the link is alone below."""
     start = [end.end() for end in _SENTENCE_END.finditer(before.rstrip())]
     own = (
         before[start[-1] :]
@@ -209,7 +209,7 @@ def _named_by_url(url: str) -> Purpose | None:
 
 
 def _words_behind_host(url: str) -> str:
-    """The beginning of path, query and fragment."""
+    """Return the beginning of path, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:

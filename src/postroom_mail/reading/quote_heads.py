@@ -50,7 +50,7 @@ def _wrapped_start(lines: list[str], end: int, joined: str) -> int:
 
 
 def _begins_above(lines: list[str], start: int, joined: str) -> bool:
-    """A head wrapped before its time begins a line higher: `On Wed, Apr 4, 2012 at`."""
+    """Return whether a head wrapped before its time begins a line higher: `On Wed, Apr 4, 2012 at`."""
     above = fold(lines[start - 1]) if start else ""
     return above.startswith(reply_heads.HEAD_STARTS) and _is_quote_head(f"{above} {joined}")
 
@@ -63,7 +63,7 @@ def filled_above(lines: list[str], place: int) -> int | None:
 
 
 def is_head_above_quote(folded: str) -> bool:
-    """Directly above a quote less is needed: `ann@example.com wrote:`, `2011/4/7 Ann <ann@example.com>`."""
+    """Match a head directly above a quote, where less is needed: `ann@example.com wrote:`."""
     if folded.endswith(":") and ("@" in folded or _is_said_with_date(folded)):
         return True
     if folded.endswith((".", "!", "?")) or not _begins_as_head(folded):
@@ -100,7 +100,10 @@ def _begins_as_head(joined: str) -> bool:
 
 
 def is_copied_head(lines: list[str], place: int) -> bool:
-    """`From:` and header lines around it, as Outlook writes them above a quote; some begin with `Date:`."""
+    """Match `From:` and header lines around it, as Outlook writes them above a quote.
+
+    Some begin with `Date:`.
+    """
     if place >= len(lines) or not _field_of(lines[place]):
         return False
     block = [line[:MAX_HEAD_CHARS] for line in lines[place : place + MAX_BLOCK_LINES]]
@@ -117,7 +120,7 @@ def is_copied_head(lines: list[str], place: int) -> bool:
 
 
 def _is_short_head(block: list[str]) -> bool:
-    """`From:` or `To:` with an address, and a `Date:` to the second with its zone, as no person writes it."""
+    """Match `From:` or `To:` with an address and an exact `Date:` with its zone, as no person writes it."""
     fields = [_field_of(line) for line in block[:2]]
     if sorted(fields) not in (["date", "from"], ["date", "to"]):
         return False

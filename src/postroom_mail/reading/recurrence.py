@@ -104,7 +104,7 @@ def _weekdays(written: str) -> tuple[tuple[int, int], ...]:
 
 
 def times(rule: RepeatRule, start: datetime, since: datetime, steps: StepBudget) -> Iterator[datetime]:
-    """Local times from the start on, in order. Without COUNT it may begin just before `since`.
+    """Yield local times from the start on, in order. Without COUNT it may begin just before `since`.
 
     The start itself is a time of the series even where the rule leaves it out; the caller adds it.
     """
@@ -153,7 +153,7 @@ def _at_positions(rule: RepeatRule, moments: Iterator[datetime]) -> Iterator[dat
 def _periods(
     rule: RepeatRule, start: datetime, since: datetime, steps: StepBudget
 ) -> Iterator[Iterator[date]]:
-    """The fitting days of each year, month, week or day of the rule."""
+    """Yield the fitting days of each year, month, week or day of the rule."""
     first, skipped = start.date(), _skipped(rule, start, since)
     number = skipped * rule.interval
     while steps.take():
@@ -194,7 +194,7 @@ def _days_of_period(rule: RepeatRule, first: date, number: int) -> list[date] | 
 
 
 def _months_of(rule: RepeatRule, first: date) -> Numbers:
-    """The months of a year in which a day may fit."""
+    """Return the months of a year in which a day may fit."""
     if rule.of("BYMONTH"):
         return rule.of("BYMONTH")
     return frozenset(range(1, 13)) if _names_days(rule) else frozenset({first.month})
@@ -222,7 +222,7 @@ def _fits(rule: RepeatRule, first: date, day: date) -> bool:
 
 
 def _is_like(rule: RepeatRule, first: date, day: date) -> bool:
-    """Without a day in the rule, the start's counts."""
+    """Return whether a day is like the start's, which counts if the rule has no day."""
     if rule.frequency in ("YEARLY", "MONTHLY"):
         return day.day == first.day
     return rule.frequency != "WEEKLY" or day.weekday() == first.weekday()
@@ -233,7 +233,7 @@ def _is_numbered(wanted: Numbers, number: int, length: int) -> bool:
 
 
 def _is_in_week(rule: RepeatRule, day: date) -> bool:
-    """Week 1 is the first with four days in the year."""
+    """Return whether a day is in the rule's weeks. Week 1 is the first with four days in the year."""
     fourth = day + timedelta(days=3 - (day.weekday() - rule.week_start) % 7)
     number = (fourth.timetuple().tm_yday - 1) // 7 + 1
     last = date(fourth.year, 12, 31)
@@ -244,7 +244,10 @@ def _is_in_week(rule: RepeatRule, day: date) -> bool:
 
 
 def _is_weekday(rule: RepeatRule, day: date, which: int, weekday: int) -> bool:
-    """`which` counts in the month, or in the year of a yearly rule without months."""
+    """Return whether it is that weekday.
+
+    `which` counts in the month, or in the year of a yearly rule without months.
+    """
     if day.weekday() != weekday:
         return False
     if which == 0 or rule.frequency not in ("YEARLY", "MONTHLY"):
@@ -258,7 +261,7 @@ def _is_weekday(rule: RepeatRule, day: date, which: int, weekday: int) -> bool:
 def _each_moment(
     rule: RepeatRule, start: datetime, since: datetime, steps: StepBudget, seconds: int
 ) -> Iterator[datetime]:
-    """For hourly rules and faster ones."""
+    """Yield each moment, for hourly rules and faster ones."""
     step = timedelta(seconds=seconds * rule.interval)
     skipped = 0 if rule.count is not None else max((since - start) // step - 1, 0)
     moment = start + skipped * step
@@ -269,7 +272,7 @@ def _each_moment(
 
 
 def _within(rule: RepeatRule, moment: datetime, steps: StepBudget) -> Iterator[datetime]:
-    """The times inside an hour or a minute."""
+    """Yield the times inside an hour or a minute."""
     is_hour, is_minute = rule.frequency == "HOURLY", rule.frequency == "MINUTELY"
     minutes = sorted(rule.of("BYMINUTE")) if is_hour and rule.of("BYMINUTE") else [moment.minute]
     expands = (is_hour or is_minute) and rule.of("BYSECOND")

@@ -84,7 +84,7 @@ def reply_text(body_text: str, subject: str = "") -> str:
 
 
 def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], list[Lines]]:
-    """The span of the new text if it is contiguous; else the lines, and the runs of them that are new."""
+    """Return the span of the new text if it is contiguous; else the lines, and the new runs of them."""
     notable = _Notable(text)
     if not notable.places:
         return _filled_span(text), [], []
@@ -129,7 +129,7 @@ def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
 
 
 def _filled_span(text: str) -> tuple[int, int]:
-    """Without blank lines at the beginning and white space at the end."""
+    """Return the span without blank lines at the beginning and white space at the end."""
     end = len(text.rstrip())
     blank = _BLANK_START.match(text) if end else None
     return blank.end() if blank else 0, end
@@ -141,7 +141,7 @@ def _joined(lines: list[str], kept: list[Lines]) -> str:
 
 
 def _kept(notable: "_Notable", subject: str) -> list[Lines]:
-    """The runs of new lines, each with a word in it."""
+    """Return the runs of new lines, each with a word in it."""
     lines = notable.lines
     is_forward = subject.strip().lower().startswith(reply_heads.FORWARD_SUBJECTS)
     return _filled(lines, _new_lines(lines, notable, is_forward)) or _filled(
@@ -161,7 +161,7 @@ def _filled(lines: list[str], runs: Iterable[Lines]) -> list[Lines]:
 
 
 def _numbered(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """Its matches, each with the number of line breaks before it."""
+    """Yield its matches, each with the number of line breaks before it."""
     number = read_to = 0
     for match in pattern.finditer(text):
         number += text.count("\n", read_to, match.start())
@@ -239,7 +239,7 @@ def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterato
 
 
 def _forwarded_below(lines: list[str], start: int, notable: _Notable) -> Lines:
-    """A forward is below the signature of the forwarder."""
+    """Return the forwarded lines. A forward is below the signature of the forwarder."""
     places = (place for place in notable.places if place >= start and place not in notable.quotes)
     return next(
         (place for place in places if _is_forward_mark(quote_heads.fold(lines[place]))), len(lines)
@@ -272,7 +272,7 @@ def _is_signature(lines: list[str], place: int, folded: str) -> bool:
 
 
 def _is_list_footer(lines: list[str], place: int, folded: str) -> bool:
-    """A long rule, with words of a mailing list below it."""
+    """Return whether it is a long rule with words of a mailing list below it."""
     if len(folded) < 10 or folded[0] not in _RULE or folded.strip(f"{_RULE}+>/\\ "):
         return False
     below = " ".join(line[:200] for line in lines[place + 1 : place + 4]).lower()
@@ -288,7 +288,7 @@ def _is_above_a_quote(lines: list[str], place: int, folded: str) -> bool:
 
 
 def _is_ruled(folded: str, words: tuple[str, ...]) -> bool:
-    """Words between dashes, such as `-----Original Message-----`."""
+    """Match words between dashes, such as `-----Original Message-----`."""
     if not folded.startswith(("--", "__", "==", "—", "**")):
         return False
     return folded.strip("-_=—* :").startswith(words)

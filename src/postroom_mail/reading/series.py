@@ -143,7 +143,7 @@ def _part(event: WrittenEvent, rules: Rules) -> EventPart | None:
 
 
 def _zone_of(moment: WrittenMoment, rules: Rules) -> str:
-    """The name under which its offsets are found; "" for a day, a floating time, and an unknown zone."""
+    """Return the name of the zone; "" for a day, a floating time, and an unknown zone."""
     if moment.is_day or not moment.zone:
         return ""
     known = known_zone(moment.zone)
@@ -153,7 +153,7 @@ def _zone_of(moment: WrittenMoment, rules: Rules) -> str:
 
 
 def _seconds(event: WrittenEvent, start: WrittenMoment, rules: Rules) -> int:
-    """A written duration in days keeps the time of day; both are bounded, and none is negative."""
+    """Return the length. A duration in days keeps the time of day; both are bounded, and none is negative."""
     end = event.moment("DTEND")
     if end is not None and end.is_day == start.is_day:
         begins, ends = (each.at(rules) for each in (start, end))
@@ -168,7 +168,7 @@ def _seconds(event: WrittenEvent, start: WrittenMoment, rules: Rules) -> int:
 
 
 def _in_zone(event: WrittenEvent, zone: str, rules: Rules) -> str:
-    """Its RECURRENCE-ID as a local time of the zone of the series."""
+    """Return its RECURRENCE-ID as a local time of the zone of the series."""
     moment = event.moment("RECURRENCE-ID")
     if moment is None:
         return ""
@@ -183,7 +183,7 @@ def recurrence_id_of(line: ContentLine, series: Series) -> str:
 
 
 def _lines(event: WrittenEvent) -> Iterator[str]:
-    """RRULE, RDATE and EXDATE as written; a rule that cannot be read does not count."""
+    """Yield RRULE, RDATE and EXDATE as written; a rule that cannot be read does not count."""
     for line in event.repeats[:MAX_LINES]:
         value = line.value.strip()[:LONGEST_LINE]
         given = "".join(
@@ -200,13 +200,13 @@ def _lines(event: WrittenEvent) -> Iterator[str]:
 
 
 def to_moment(local: datetime, zone: str, rules: Rules, floating: str) -> int:
-    """Milliseconds UTC of a local time; a floating one is taken in the zone `floating`."""
+    """Return milliseconds UTC of a local time; a floating one is taken in the zone `floating`."""
     offset = utc_offset(local, zone or floating, rules)
     return (local - EPOCH - (offset or timedelta())) // timedelta(milliseconds=1)
 
 
 def to_local(moment: int, zone: str, rules: Rules) -> datetime:
-    """The local time of a moment. Where rules give the offset, the one of that time is taken."""
+    """Return the local time of a moment, by the offset that the rules give for that time."""
     utc = EPOCH + timedelta(milliseconds=moment)
     known = known_zone(zone)
     if known is not None:
@@ -260,7 +260,7 @@ class _Expansion(Struct):
         return to_moment(local, part.zone, self.series.zone_rules, self.floating)
 
     def starts(self, since: int, until: int) -> Iterator[datetime]:
-        """Local starts in order, each once, without those that are left out."""
+        """Yield local starts in order, each once, without those that are left out."""
         part, written = self.series.part, list(map(_split, self.series.lines))
         left_out = set(self._dates(written, "EXDATE"))
         first = part.local
@@ -290,7 +290,7 @@ class _Expansion(Struct):
             yield each
 
     def _dates(self, written: list[ContentLine], name: str) -> Iterator[datetime]:
-        """In the local time of the series; a day leaves out its whole day."""
+        """Yield dates in the local time of the series; a day leaves out its whole day."""
         part, number = self.series.part, 0
         for line in (line for line in written if line.name == name):
             for value in line.value.split(",", MAX_DATES):
@@ -334,13 +334,13 @@ def _split(line: str) -> ContentLine:
 
 
 def end_of(part: EventPart) -> str:
-    """The end as a day, or a local time, as far as the zone keeps its offset."""
+    """Return the end as a day, or a local time, as far as the zone keeps its offset."""
     end = part.local + timedelta(seconds=part.seconds)
     return written(end, part.all_day)
 
 
 def with_override(series: Series, override: Override) -> Series:
-    """The series with this occurrence changed, in place of an earlier change of it."""
+    """Return the series with this occurrence changed, in place of an earlier change of it."""
     others = tuple(each for each in series.overrides if each.recurrence_id != override.recurrence_id)
     return replace(series, overrides=(*others, override)[-MAX_OVERRIDES:])
 

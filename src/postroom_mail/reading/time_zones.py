@@ -42,7 +42,7 @@ class Observance(Struct):
         return max(onsets, default=None)
 
     def _onset_in(self, year: int) -> datetime | None:
-        """The onset by a yearly rule such as BYMONTH=3;BYDAY=-1SU."""
+        """Return the onset by a yearly rule such as BYMONTH=3;BYDAY=-1SU."""
         until = self.rule.get("UNTIL", "")[:4]
         if self.rule.get("FREQ") != "YEARLY" or (until.isdecimal() and int(until) < year):
             return None
@@ -70,7 +70,7 @@ Rules = dict[str, list[Observance]]
 
 
 def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
-    """The offset of local time from UTC, None for an unknown zone."""
+    """Return the offset of local time from UTC, None for an unknown zone."""
     known = known_zone(zone)
     if known is not None:
         return known.utcoffset(local)
@@ -110,8 +110,9 @@ def known_zone(name: str) -> ZoneInfo | None:
 
 @lru_cache(maxsize=256)
 def _guessed_zone(name: str) -> ZoneInfo | None:
-    """For a calendar without rules: by a short name such as EST, or by the first known city of
-    `(UTC+01:00) Amsterdam, Berlin, Rome`, as Outlook shows its zones.
+    """Guess a zone without rules, by a short name such as EST, or by the first known city.
+
+    Outlook shows its zones as `(UTC+01:00) Amsterdam, Berlin, Rome`.
     """
     name = name.strip("\"' ")[:200]
     shown = _SHOWN.match(name)

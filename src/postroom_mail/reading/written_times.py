@@ -36,7 +36,7 @@ class WrittenMoment(Struct, frozen=True):
         return cls(local, is_day, "" if is_day else "UTC" if match[7] else zone.strip()[:200])
 
     def as_day(self) -> "WrittenMoment":
-        """The day, if the time is midnight: an all-day event that is written with times."""
+        """Return the day, if the time is midnight: an all-day event that is written with times."""
         is_midnight = self.local.time() == time.min
         return WrittenMoment(self.local, True, "") if is_midnight else self
 
@@ -50,7 +50,7 @@ class WrittenMoment(Struct, frozen=True):
         return self.local.date().isoformat() if self.is_day else self.local.isoformat()
 
     def at(self, rules: Rules) -> int | None:
-        """Milliseconds UTC; None for a day, a time without a known zone, and the ends of the calendar."""
+        """Return milliseconds UTC. None for a day, an unknown zone, and the ends of the calendar."""
         is_moment = not self.is_day and FIRST_YEAR <= self.local.year <= LAST_YEAR
         offset = None if not is_moment else utc_offset(self.local, self.zone, rules)
         if offset is None:

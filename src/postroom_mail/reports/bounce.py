@@ -54,7 +54,7 @@ def read_returned(raw: bytes) -> Report:
 
 
 def last_word(notice: Notice) -> str:
-    """For a user: the subject and the first words of an email that no format matches."""
+    """Return, for a user, the subject and the first words of an email that no format matches."""
     words = " ".join(notice.words.split())[:LAST_WORD_LIMIT]
     said = ": ".join(text for text in (notice.subject[:LAST_WORD_LIMIT], words) if text)
     return said or "The email came back without a reason."
@@ -66,7 +66,7 @@ def is_answer(notice: Notice) -> bool:
 
 
 def is_given_answer(notice: Notice) -> bool:
-    """An answer by a person, a person's program, or a feedback loop."""
+    """Return whether it is an answer by a person, a person's mail client, or a feedback loop."""
     return (
         report_senders.is_automatic_answer(notice)
         or report_senders.is_personal_answer(notice)
@@ -109,7 +109,7 @@ def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport,
 
 
 def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The path is signed: whoever writes to it got the email, and need not look like a mail system.
+    """Return the recipients of an email to the signed path: its writer need not look like a mail system.
 
     Fields of a list do not speak against a report: a list that refuses an email writes them too.
     """

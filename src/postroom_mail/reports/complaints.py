@@ -61,7 +61,7 @@ def has_feedback(notice: Notice) -> bool:
 
 
 def _read_own_form(notice: Notice) -> Report | None:
-    """A feedback loop that only attaches the email, or describes it in its own text."""
+    """Read a feedback loop that only attaches the email, or describes it in its own text."""
     if not _is_from_feedback_loop(notice) or not _FEEDBACK_SUBJECT.search(notice.subject):
         return None
     if report_senders.is_dmarc_report(notice):
@@ -124,5 +124,5 @@ def _recipients(fields: dict[str, str]) -> tuple[RecipientReport, ...]:
 
 
 def _fields(block: bytes) -> dict[str, str]:
-    """The fields by lower-case name; of two with one name, the first."""
+    """Return the fields by lower-case name; of two with one name, the first."""
     return {name: unfold(values[0]) for name, values in split(block, 0, 500).headers.fields.items()}

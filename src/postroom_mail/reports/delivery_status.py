@@ -26,7 +26,7 @@ def read_status_part(notice: Notice) -> tuple[RecipientReport, ...]:
 
 
 def read_status_text(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The same fields in a part of another type, or in the one text there is."""
+    """Read the same fields in a part of another type, or in the one text there is."""
     for part in notice.leaves:
         if part.content_type.startswith(("text/", "application/octet-stream")):
             text = text_of(part)
@@ -50,7 +50,10 @@ def _names_recipient(block: Mapping[str, str]) -> bool:
 
 
 def _blocks(text: str) -> Iterator[dict[str, str]]:
-    """One block per recipient. Some servers put a blank line between all fields, some none between blocks."""
+    """Yield one block per recipient.
+
+    Some servers put a blank line between all fields, some none between blocks.
+    """
     block: dict[str, str] = {}
     is_after_blank = False
     for line in re.sub(r"\n[ \t]+(?=\S)", " ", text).split("\n", FIELDS_LIMIT)[:FIELDS_LIMIT]:
@@ -91,7 +94,7 @@ def _recipient(block: Mapping[str, str]) -> RecipientReport:
 
 
 def _specific(reported: str, diagnosed: str) -> str:
-    """Some servers report a bare 5.0.0 and leave the real status to the diagnostic."""
+    """Return the specific status. Some servers report a bare 5.0.0 and the real one in the diagnostic."""
     return diagnosed or reported if reported.endswith(".0.0") or not reported else reported
 
 

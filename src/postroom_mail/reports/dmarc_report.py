@@ -57,8 +57,9 @@ def read_aggregate(document: bytes) -> AggregateReport:
 
 
 def _texts(document: bytes) -> "list[tuple[str, str]]":
-    """Path and text of each element, in the order in which they end. No document type is read: it could
-    expand few bytes to many.
+    """Return path and text of each element, in the order in which they end.
+
+    No document type is read: it could expand few bytes to many.
     """
     from defusedxml.ElementTree import iterparse
 

@@ -94,7 +94,7 @@ def _reason(override: str) -> str:
 
 
 def _one(name: str, text: str) -> str:
-    """Characters that no XML may hold are left out."""
+    """Return one element. Characters that no XML may hold are left out."""
     return _tag(name, escape("".join(filter(str.isprintable, text[:CHARACTERS]))))
 
 
@@ -105,7 +105,7 @@ def _tag(name: str, content: str) -> str:
 def write_mail(
     own_domain: str, domain: str, sender: str, recipient: str, report_id: str, day: int, content: bytes
 ) -> bytes:
-    """RFC 7489 section 7.2.1.1, unsigned."""
+    """Compose the report, unsigned (RFC 7489, 7.2.1.1)."""
     from datetime import UTC, datetime
     from email.message import EmailMessage  # late: a start needs none of it
     from email.policy import SMTP

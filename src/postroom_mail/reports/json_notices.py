@@ -26,7 +26,7 @@ def is_json_notice(subject: str) -> bool:
 
 
 def read_mailed(notice: Notice) -> Report | None:
-    """A notice in the text of an email, with or without the footer of the service below it."""
+    """Read a notice in the text of an email, with or without the footer of the service below it."""
     text = notice.text.lstrip()[:TEXT_LIMIT]
     if not text.startswith("{"):
         return None
@@ -46,7 +46,7 @@ def _read_written(text: str) -> Report | None:
 
 
 def read_notice(document: object) -> Report | None:
-    """Recognised by the fields of each service; None for anything else."""
+    """Read a notice, recognised by the fields of each service; None for anything else."""
     if not isinstance(document, dict):
         return None
     found = (read(document) for read in _SERVICES)
@@ -104,7 +104,7 @@ def _read_mailgun(document: Fields) -> Report | None:
 
 
 def _read_sendgrid(document: Fields) -> Report | None:
-    """One event of a posted list."""
+    """Read one event of a posted list."""
     address, message_id = _text(document, "email"), _text(document, "smtp-id")
     match _text(document, "event"):
         case "bounce" | "dropped":

@@ -78,7 +78,7 @@ def read_notice(raw: bytes) -> Notice:
 
 
 def _leaves(root: Part) -> list[Part]:
-    """The first few, in order; an email inside the email stays closed."""
+    """Return the first few leaves, in order; an email inside the email stays closed."""
     leaves: list[Part] = []
     waiting = [root]
     while waiting and len(leaves) < PARTS_LIMIT:
@@ -99,7 +99,7 @@ def _text_for_people(leaves: tuple[Part, ...]) -> str:
 
 
 def _own_words(text: str) -> str:
-    """Up to the copy of the returned mail, and without lines that quote one."""
+    """Return the text up to the copy of the returned email, without lines that quote one."""
     lines: list[str] = []
     for line in text.split("\n", LINES_LIMIT)[:LINES_LIMIT]:
         if COPY_STARTS.match(line) and lines:
@@ -114,7 +114,7 @@ def content_of(part: Part) -> bytes:
 
 
 def text_of(part: Part) -> str:
-    """The first part of its text: no report needs more."""
+    """Return the first part of its text: no report needs more."""
     body = transfer_encoding.decode(
         part.body[:PART_LIMIT_BYTES], part.headers.text("content-transfer-encoding")
     )
@@ -127,7 +127,7 @@ def unix_lines(text: str) -> str:
 
 
 def returned_head(notice: Notice) -> str:
-    """The header of the returned mail, without a body that anyone may have written into it."""
+    """Return the header of the returned email, without a body that anyone may have written into it."""
     part = notice.first_of(RETURNED_TYPES)
     if part is None:
         return ""
@@ -138,7 +138,7 @@ def returned_head(notice: Notice) -> str:
 
 
 def head_text(original: bytes, label: str) -> str:
-    """The header of an email as text: it ends where it ends for every other reader."""
+    """Return the header of an email as text: it ends where it ends for every other reader."""
     original = headers.with_line_feeds(original.lstrip(b"\r\n"))
     return unix_lines(charset.decode(original[: headers.split(original, 0).body_start], label))
 

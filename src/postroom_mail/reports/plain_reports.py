@@ -29,7 +29,7 @@ class ReportSigns(Struct, frozen=True):
 
 
 def read_failed_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """Exim and Gmail name failed recipients in a header; the reason is in the text below each address."""
+    """Read the failed recipients that Exim and Gmail name in a header, each with the reason in the text."""
     written = notice.fields.joined("x-failed-recipients")[: RECIPIENTS_LIMIT * 400]
     addresses = map(clean_address, written.split(",", RECIPIENTS_LIMIT)[:RECIPIENTS_LIMIT])
     named = [address for address in addresses if address]
@@ -40,7 +40,10 @@ def read_failed_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
 
 
 def read_plain_report(notice: Notice, *, is_returned: bool) -> tuple[RecipientReport, ...]:
-    """`is_returned`: it came to the signed return path, so a reason anywhere is about that recipient."""
+    """Read a report.
+
+    `is_returned`: it came to the signed return path, so any reason is about that recipient.
+    """
     is_delay = wording.says_delay(notice.subject, notice.words)
     is_failure = wording.says_failure(f"{notice.subject}\n{notice.words}")
     signs = _signs(notice)
@@ -72,7 +75,7 @@ def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple
 
 
 def with_command(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple[RecipientReport, ...]:
-    """If the transcript shows that the sender was refused, and no recipient, the reason says so."""
+    """Add to the reason that the sender was refused, and no recipient, if the transcript shows it."""
     words = notice.words
     if not plain_forms.REFUSED_SENDER.search(words) or plain_forms.REFUSED_RECIPIENT.search(words):
         return recipients
@@ -105,7 +108,7 @@ def _known_words(lines: list[str]) -> str:
 
 
 def _own_addresses(notice: Notice) -> set[str]:
-    """Addresses of the report and of the sender: nobody gets a report at the address that failed."""
+    """Return addresses of the report and of the sender: nobody gets a report at the address that failed."""
     names = ("to", "from", "reply-to", "delivered-to")
     written = " ".join(notice.fields.joined(name)[:2_000] for name in names)
     written += from_line_in(returned_head(notice) or notice.text[len(notice.words) :])
@@ -128,13 +131,13 @@ def _named_by_form(signs: ReportSigns, own: set[str]) -> Named:
 
 
 def _up_to_next(signs: ReportSigns, number: int, found: Collection[int]) -> ReportSigns:
-    """Without the lines from the next recipient on, which are about that one."""
+    """Return the signs without the lines from the next recipient on, which are about that one."""
     end = next((each for each in found if each > number), None)
     return signs if end is None else replace(signs, lines=signs.lines[:end])
 
 
 def _mentioned(signs: ReportSigns, own: set[str]) -> Named:
-    """The first address in any sentence, but for those of the people who help."""
+    """Return the first address in any sentence, except those of the people who help."""
     found = (match[0] for line in signs.lines for match in plain_forms.ANY_ADDRESS.finditer(line))
     address = next((each for each in found if each.lower() not in own and not _helps(each)), None)
     if address is None:
@@ -149,7 +152,7 @@ def _helps(address: str) -> bool:
 
 
 def _listed_behind(line: str, end: int) -> list[str]:
-    """Further addresses of a list on the same line, with commas or semicolons between them."""
+    """List further addresses on the same line, with commas or semicolons between them."""
     listed: list[str] = []
     while (match := plain_forms.NEXT_IN_LIST.match(line, end)) and len(listed) < RECIPIENTS_LIMIT:
         listed.append(match[1])
@@ -167,7 +170,7 @@ def _reason_below(signs: ReportSigns, address: str) -> str:
 
 
 def _reason_at(signs: ReportSigns, number: int, behind: str) -> str:
-    """The text after and below the address; else the most telling line of the text."""
+    """Return the text after and below the address; else the most telling line of the text."""
     near = " ".join([behind.strip(" \t:>)\"'.,"), *_paragraph(signs.lines, number + 1)]).strip()
     if reasons.tells(near):
         return near
@@ -188,7 +191,7 @@ def _paragraph(lines: list[str], start: int, *, skip_blank: bool = False) -> Ite
 
 
 def _more_exact(first: str, second: str) -> str:
-    """Newer servers name a recipient twice: in words for people, then with the code for administrators."""
+    """Return the more exact reason. Newer servers name a recipient twice: in words, then with the code."""
     if not first or (not _is_coded(first) and _is_coded(second)):
         return f"{first} {second}".strip()
     return first
@@ -199,7 +202,7 @@ def _is_coded(text: str) -> bool:
 
 
 def _reported(action: str, named: Named, signs: ReportSigns) -> tuple[RecipientReport, ...]:
-    """With one recipient, a code anywhere in the text is about it."""
+    """Return the reports. With one recipient, a code anywhere in the text is about it."""
     if len(named) == 1:
         named = {address: _more_exact(reason, signs.coded) for address, reason in named.items()}
     words = {address: _one_line(reason) for address, reason in named.items()}

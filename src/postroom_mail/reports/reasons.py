@@ -59,7 +59,7 @@ def is_hard(status: str, diagnostic: str) -> bool:
 
 
 def fault_of(code: int | None, status: str | None, text: str) -> Fault:
-    """RECIPIENT only if the reason names the recipient's address."""
+    """Return the fault, RECIPIENT only if the reason names the recipient's address."""
     if (code is not None and code < 500) or (status or "5").startswith(("2", "4")):
         return Fault.OTHER
     words = plain_words(text)
@@ -107,7 +107,7 @@ def tells(text: str) -> bool:
 
 
 def reply_code(diagnostic: str) -> int | None:
-    """The SMTP reply code in a diagnostic such as `550 5.1.1 no such user`."""
+    """Return the SMTP reply code in a diagnostic such as `550 5.1.1 no such user`."""
     match = _REPLY_CODE.search(diagnostic[:DIAGNOSTIC_LIMIT])
     return int(match[1]) if match else None
 
@@ -118,5 +118,5 @@ def found_status(text: str) -> str:
 
 
 def plain_words(text: str) -> str:
-    """The text without host names, addresses and links, whose letters may say anything."""
+    """Remove host names, addresses and links, whose words may say anything."""
     return " ".join(word for word in text[:DIAGNOSTIC_LIMIT].split() if not _NAME_OR_LINK.search(word))

@@ -66,7 +66,7 @@ def clean_address(value: str) -> str:
 
 
 def typed_value(value: str) -> str:
-    """`rfc822; user@example.org` and `smtp; 550 no` without the type before the semicolon."""
+    """Return `rfc822; user@example.org` and `smtp; 550 no` without the type before the semicolon."""
     kind, semicolon, rest = value.partition(";")
     return rest.strip() if semicolon and " " not in kind.strip() else value.strip()
 

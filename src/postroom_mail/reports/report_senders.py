@@ -38,7 +38,7 @@ _REPLY = re.compile(
 
 
 def is_mail_system(notice: Notice, mail_from: str | None) -> bool:
-    """By the empty envelope sender, or by its name."""
+    """Return whether a mail system sent it, by the empty envelope sender, or by its name."""
     return has_null_sender(notice, mail_from) or is_named_as_system(notice)
 
 
@@ -59,7 +59,7 @@ def has_null_sender(notice: Notice, mail_from: str | None) -> bool:
 
 
 def is_automatic_answer(notice: Notice) -> bool:
-    """An answer by a program on behalf of its owner: the email has arrived."""
+    """Return whether it is an automatic answer on behalf of its owner: the email has arrived."""
     if notice.first_of(_ANSWER_TYPES) or any(notice.fields.count(name) for name in _ANSWER_FIELDS):
         return True
     if "auto_reply" in notice.fields.text("precedence").lower():
@@ -87,12 +87,12 @@ def is_list_mail(notice: Notice) -> bool:
 
 
 def is_reply(notice: Notice) -> bool:
-    """A reply or a forward, as people write them."""
+    """Return whether it is a reply or a forward, as people write them."""
     return _REPLY.match(notice.subject) is not None
 
 
 def is_personal_answer(notice: Notice) -> bool:
-    """Written by a person or a person's program, so the email has arrived there."""
+    """Return whether a person or a person's mail client wrote it, so the email has arrived there."""
     is_answered = notice.fields.text("auto-submitted").lower().startswith("auto-replied")
     return not is_named_as_system(notice) and (is_answered or is_reply(notice))
 

@@ -65,7 +65,7 @@ def write_report(own_domain: str, report_id: str, day: int, policies: Sequence[P
 def write_mail(
     own_domain: str, domain: str, sender: str, recipient: str, report_id: str, day: int, content: bytes
 ) -> bytes:
-    """Section 5.3, unsigned."""
+    """Compose the report, unsigned (section 5.3)."""
     from email.mime.application import MIMEApplication  # late: a start needs none of it
     from email.mime.multipart import MIMEMultipart
     from email.mime.text import MIMEText
@@ -93,7 +93,7 @@ def write_mail(
 
 
 def read_addresses(texts: Sequence[bytes]) -> list[str]:
-    """The first usable addresses of the only valid record (section 3)."""
+    """Return the first usable addresses of the only valid record (section 3)."""
     found = [text for text in texts if text.startswith(b"v=TLSRPTv1")]
     tags = readable_tags(found[0]) if len(found) == 1 else {}
     if tags.get("v") != "TLSRPTv1":
@@ -103,7 +103,7 @@ def read_addresses(texts: Sequence[bytes]) -> list[str]:
 
 
 def lane_of(address: str) -> str:
-    """The host that receives it; "" if nothing can be sent there."""
+    """Return the host that receives it; "" if nothing can be sent there."""
     if len(address) > ADDRESS_CHARACTERS or not address.isascii() or not address.isprintable():
         return ""
     if mailbox := mailbox_of(address):
@@ -116,7 +116,7 @@ def lane_of(address: str) -> str:
 
 
 def mailbox_of(address: str) -> str:
-    """The address of a mailto: URI; "" for others, and for anything but a plain address."""
+    """Return the address of a mailto: URI; "" for others, and for anything but a plain address."""
     scheme, _, rest = address.partition(":")
     if scheme.lower() != "mailto":
         return ""

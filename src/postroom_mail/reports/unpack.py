@@ -33,7 +33,7 @@ def _gunzip(content: bytes) -> bytes:
 
 
 def _unzip(content: bytes) -> bytes:
-    """Its only file; several are refused: each could be as large as the limit."""
+    """Return its only file; several are refused: each could be as large as the limit."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = [each for each in archive.infolist()[:MAX_MEMBERS] if not each.is_dir()]

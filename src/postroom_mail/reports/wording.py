@@ -14,7 +14,7 @@ def says_failure(text: str) -> bool:
 
 
 def says_delay(subject: str, words: str) -> bool:
-    """A delay report also says what happens when the server gives up, so its subject decides first."""
+    """Return whether it is a delay report. It also says what comes later, so its subject decides first."""
     if _first_place(DELAY, subject) <= min(_first_place(PHRASES, subject), len(subject) - 1):
         return True
     lower = "\n".join(line for line in words.split("\n") if not _is_echo(line, subject)).lower()

@@ -7,7 +7,7 @@ FIRST, LAST = date(1970, 1, 1), date(2099, 12, 31)  # mail is of these days
 
 
 def words_of(moment: int) -> list[str]:
-    """The words for the day of a moment, in UTC."""
+    """Return the words for the day of a moment, in UTC."""
     return _words_of_day(_day(moment))
 
 
@@ -17,7 +17,7 @@ def _words_of_day(day: date) -> list[str]:
 
 
 def words_before(moment: int) -> list[str]:
-    """A day has one of these exactly if it is before that of the moment."""
+    """Return words of which a day has one exactly if it is before that of the moment."""
     day = _day(moment)
     return [
         *(_decade(decade) for decade in range(FIRST.year // 10, day.year // 10)),
@@ -28,7 +28,7 @@ def words_before(moment: int) -> list[str]:
 
 
 def words_from(moment: int) -> list[str]:
-    """A day has one of these exactly if it is that of the moment, or later."""
+    """Return words of which a day has one exactly if it is that of the moment, or later."""
     day = _day(moment)
     return [
         *(f"d{day:%Y%m}{number:02}" for number in range(day.day, 32)),

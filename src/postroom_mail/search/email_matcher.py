@@ -72,7 +72,7 @@ def prepare(queries: Sequence[Query]) -> Searches:
 
 
 def _needed(group: Sequence[Term]) -> list[tuple[Field, str]] | None:
-    """A word of each member of a group, one of which must be there; None if a member has no such word."""
+    """Return a word of each member of a group, one of which must be there; None if a member has none."""
     found: list[tuple[Field, str]] = []
     for term in group:
         whole = term.tokens[:-1] if term.is_beginning else term.tokens
@@ -83,7 +83,7 @@ def _needed(group: Sequence[Term]) -> list[tuple[Field, str]] | None:
 
 
 def _cost(needed: Sequence[tuple[Field, str]]) -> tuple[int, int, int]:
-    """Words of narrow fields first, then few words, then long ones, which are rare."""
+    """Return the cost: words of narrow fields first, then few words, then long ones, which are rare."""
     return (
         max(NARROWEST.index(field) for field, _ in needed),
         len(needed),

@@ -69,7 +69,7 @@ class _Filling:
         self.position_count = 0
 
     def add(self, part: str, limit: int, mark: str) -> None:
-        """At most `limit` positions for this part, and a gap."""
+        """Add at most `limit` positions for this part, and a gap."""
         text = part[: self._unread_chars]
         self._unread_chars -= len(text)
         words = _split_short(text) if len(text) <= SHORT_CHARS else tokens.split(text)
@@ -128,7 +128,7 @@ class _Filling:
         self._counts[mark] = _sum(before, counts)
 
     def _places_left(self, before: Counter[str], counts: Counter[str]) -> dict[str, int]:
-        """For words that would exceed their limit."""
+        """Return the places left for words that would exceed their limit."""
         if self.position_count + max(counts.values(), default=0) <= MAX_POSITIONS_OF_A_TOKEN:
             return {}
         left = {word: MAX_POSITIONS_OF_A_TOKEN - before.get(word, 0) for word in counts}
@@ -144,7 +144,7 @@ class _Filling:
         return True
 
     def _put_with_gaps(self, words: Sequence[str], places_left: dict[str, int], mark: str) -> None:
-        """A word in `places_left` keeps only its first positions, up to that number."""
+        """Put words with gaps. A word in `places_left` keeps only its first positions, up to that number."""
         if words:
             self._put(_with_gaps(words, places_left) if places_left else words, mark)
         if words and places_left:
@@ -173,12 +173,12 @@ def _sum(counts: Counter[str], more: Counter[str]) -> Counter[str]:
 
 
 def without_words(realm: str, scopes: Iterable[str]) -> IndexEntry:
-    """The entry of an email whose words cannot be read: it is found by its scopes alone."""
+    """Return the entry of an email whose words cannot be read: it is found by its scopes alone."""
     return IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
 
 
 def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
-    """The realm is what the email belongs to, the scopes are what it is in; all of `a-z0-9`."""
+    """Return the entry. The email belongs to the realm and is in the scopes; all of `a-z0-9`."""
     entry = without_words(realm, scopes)
     filling = _Filling(entry)
     filling.add(mail.subject, SUBJECT_PLACES, SUBJECT)
@@ -194,13 +194,13 @@ def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
 
 
 def to_fts5(entry: IndexEntry) -> str:
-    """For a column that is split by `FTS5_TOKENIZER`, which folds no letter of a token."""
+    """Return a column to be split by `FTS5_TOKENIZER`, which folds no letter of a token."""
     behind = f" {GAP} ".join(entry.behind)
     return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 
 
 def to_tsvector(entry: IndexEntry, *unplaced: str) -> bytes:
-    """In PostgreSQL's binary form, which it need not parse; `unplaced` are further tokens.
+    """Return PostgreSQL's binary form, which it need not parse; `unplaced` are further tokens.
 
     The form: a count, and for each token its bytes, a zero, the count of its places, and these.
     """

@@ -22,7 +22,7 @@ def to_fts5(query: Query, realms: Sequence[str]) -> str:
 
 
 def _fts5_in_realm(query: Query, realm: str) -> str:
-    """FTS5 can subtract but not negate: unwanted terms are subtracted from the rest, or from everything."""
+    """Subtract unwanted terms from the rest, or from everything: FTS5 can subtract but not negate."""
     wanted = []
     unwanted = []
     for group in query.terms:
@@ -43,7 +43,10 @@ def to_tsquery(query: Query, realms: Sequence[str]) -> str:
 
 
 def _tsquery_in_realm(query: Query, realm: str) -> str:
-    """Each token begins with its realm; the realm itself is only needed if every group has a negated term."""
+    """Return the query.
+
+    Each token begins with its realm, needed alone only if every group has a negated term.
+    """
     groups = [" | ".join(_tsquery_phrase(term, realm) for term in group) for group in query.terms]
     has_wanted = any(not any(term.is_negated for term in group) for group in query.terms)
     everything = [] if has_wanted else [f"'{realm}{index_entry.SCOPE}'"]

@@ -116,7 +116,10 @@ def _items(q: str) -> list[re.Match[str]]:
 
 
 def _groups(items: list[re.Match[str]]) -> list[list[Term | Condition]]:
-    """OR between two parts joins them; at an end, or after another OR, it is a plain word."""
+    """Return the groups.
+
+    OR between two parts joins them; at an end, or after another OR, it is a plain word.
+    """
     groups: list[list[Term | Condition]] = []
     joins = False
     for number, item in enumerate(items):
@@ -193,7 +196,7 @@ def _size(value: str, is_negated: bool) -> Condition:
 
 
 def _header(value: str) -> str:
-    """A field's name, and with `=` a text that it must contain."""
+    """Return a field's name, and with `=` a text that it must contain."""
     found = _HEADER.fullmatch(value.strip())
     if found is None or _UNSTORABLE.search(value):
         raise InvalidQuery(

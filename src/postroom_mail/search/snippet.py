@@ -54,7 +54,7 @@ def _holds(term: Term, mail: Searchable) -> bool:
 
 
 def snippet(text: str, query: Query, field: str = "") -> Snippet:
-    """The first match of a term for this field with its context; else the beginning of the text."""
+    """Return the first match of a term for this field with its context; else the beginning of the text."""
     composed = tokens.compose(text[:MAX_READ_CHARS])
     found = _find(_wanted(query, field), _read(composed))
     if found is None:
@@ -135,7 +135,7 @@ def _find(terms: list[Term], read: _Read) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=256)
 def _pattern(term: Term) -> re.Pattern[str]:
-    """A token cut at its maximal length is followed by the rest of its word."""
+    """Return the pattern of a term. A token cut at its maximal length is followed by the rest of its word."""
     words = [word + ("[^ ]*+" if len(word) == tokens.MAX_TOKEN_CHARS else "") for word in term.tokens]
     return re.compile(" " + " ++".join(words) + ("[^ ]*+" if term.is_beginning else "(?= )"))
 

@@ -50,7 +50,7 @@ _LONG = b"x" * (MAX_TOKEN_CHARS + 1)
 
 
 def split(text: str) -> list[str]:
-    """The tokens in order. A run of pairs ends in its last character alone.
+    """Return the tokens in order. A run of pairs ends in its last character alone.
 
     So every character of such a run begins exactly one token, and a single character is found as a prefix.
     """
@@ -70,7 +70,7 @@ def _may_have_long_word(folded: str) -> bool:
 
 
 def split_sought(text: str) -> tuple[list[str], bool]:
-    """The tokens to look for, in sequence, and whether the last is a prefix."""
+    """Return the tokens to look for, in sequence, and whether the last is a prefix."""
     tokens = split(text)
     if not tokens or len(tokens[-1]) > 1 or not _PAIRED_CHARACTER.match(tokens[-1]):
         return tokens, False
@@ -79,14 +79,14 @@ def split_sought(text: str) -> tuple[list[str], bool]:
 
 
 def compose(text: str) -> str:
-    """The same text with Hangul and kana composed; positions of tokens refer to this."""
+    """Return the text with Hangul and kana composed; positions of tokens refer to this."""
     if text.isascii() or not _WRITTEN_BEHIND.search(_beyond_ascii(text)):
         return text
     return _WRITTEN_APART.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
 def span(folded: str, first: int, count: int) -> tuple[int, int]:
-    """The range of `count` tokens in a folded text, from the start of the first to the end of the last."""
+    """Return the range of `count` tokens in a folded text, from the first to the end of the last."""
     places = list(islice(_spans(folded), first, first + count))
     return places[0][1], places[-1][2]
 
@@ -104,20 +104,20 @@ def is_spaced(folded: str) -> bool:
 
 
 def _beyond_ascii(text: str) -> str:
-    """The non-ASCII characters of a text. In most languages these are few."""
+    """Return the non-ASCII characters of a text. In most languages these are few."""
     utf_8 = text.encode("utf-8", "surrogatepass")
     return utf_8.translate(None, _ASCII_CHARACTERS).decode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
-    """Character by character, in linear time: normalising a text sorts its runs of marks, slowly."""
+    """Fold character by character, in linear time: normalising a text sorts its runs of marks, slowly."""
     if text.isascii():
         return text.encode("ascii").translate(_ASCII).decode("ascii")  # three times as fast as on a str
     return _fold_wide(compose(text))[: 2 * len(text) + 100]  # some single characters expand to eighteen
 
 
 def _fold_wide(text: str) -> str:
-    """Most text has few characters to replace: a tenth of the work of looking each one up."""
+    """Replace only the characters that need it: a tenth of the work of looking each one up."""
     folded = {character: _fold_character(character) for character in set(_beyond_ascii(text))}
     changed = {character: plain for character, plain in folded.items() if plain != character}
     if len(changed) > REPLACED_ONE_BY_ONE or not changed.keys().isdisjoint("".join(changed.values())):
@@ -131,7 +131,7 @@ def _fold_wide(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def _fold_character(character: str) -> str:
-    """The folded character: nothing for an ignored mark, a space for a separator."""
+    """Return the folded character: nothing for an ignored mark, a space for a separator."""
     category = unicodedata.category(character)
     if category.startswith("C"):
         return "" if category == "Cf" else " "
@@ -173,7 +173,7 @@ def _tokens_of(run: str) -> list[str]:
 
 
 def _origins(composed: str) -> Sequence[int]:
-    """For each character of the folded text, the position of its original."""
+    """Return for each character of the folded text the position of its original."""
     if composed.isascii():
         return range(len(composed))
     length = {character: len(_fold_character(character)) for character in set(composed)}

@@ -18,7 +18,7 @@ def to_bytes(lines: Iterable[str]) -> bytes:
 
 
 def _folded(line: str) -> bytes:
-    """At most 75 octets per line, cut between characters; a continuation begins with a space."""
+    """Fold at 75 octets per line, between characters; a continuation begins with a space."""
     if len(line) < FOLD_BYTES and line.isascii():
         return line.encode() + b"\r\n"
     pieces: list[bytes] = []
@@ -37,7 +37,7 @@ def text(name: str, value: str) -> str:
 
 
 def parameter(name: str, value: str) -> str:
-    """Quoted if needed; a quote itself cannot be written (section 3.2)."""
+    """Return a parameter, quoted if needed; a quote itself cannot be written (section 3.2)."""
     plain = _OUTSIDE_QUOTES.sub("", value)
     return f";{name}={plain}" if _SIMPLE_VALUE.fullmatch(plain) else f';{name}="{plain}"'
 
@@ -49,7 +49,7 @@ def person(name: str, address: Address, *parameters: str) -> str:
 
 
 def moment(name: str, value: date, zone: str = "") -> str:
-    """A day, a local time of a zone, or without one a time in UTC."""
+    """Return a day, a local time of a zone, or without one a time in UTC."""
     if not isinstance(value, datetime):
         return f"{name};VALUE=DATE:{value:%Y%m%d}"
     if zone:

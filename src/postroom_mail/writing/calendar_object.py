@@ -80,7 +80,7 @@ def read_object(raw: bytes) -> CalendarObject:
 
 
 def _events(raw: bytes) -> Iterator[_Component]:
-    """The VEVENTs with their own lines; alarms inside are lines to keep."""
+    """Yield the VEVENTs with their own lines; alarms inside are lines to keep."""
     open_names: list[str] = []
     event: _Component | None = None
     other = is_begun = False
@@ -123,7 +123,7 @@ def _take(event: _Component, line: ContentLine, depth: int, name: str) -> None:
 
 
 def _again(line: ContentLine) -> str:
-    """As it was written, and still one line."""
+    """Return the line as it was written, and still one line."""
     name = line.name if _NAME.fullmatch(line.name) else "X-UNKNOWN"
     given = (
         calendar_lines.parameter(each, value)
@@ -134,7 +134,7 @@ def _again(line: ContentLine) -> str:
 
 
 def _place(event: _Component, series: Series) -> str:
-    """The exception that it is; "" for the series, and for the one occurrence that the file is about."""
+    """Return the exception that it is; "" for the series, and for the one occurrence of the file."""
     line = next((each for each in event.lines if each.name == "RECURRENCE-ID"), None)
     named = "" if line is None else recurrence_id_of(line, series)
     return "" if named == series.only else named
@@ -156,7 +156,7 @@ def _require_kept_whole(line: ContentLine) -> None:
 
 
 def _untold(events: list[_Component]) -> Iterator[str]:
-    """RFC 6638, section 7.1: whom the client tells itself, or nobody tells."""
+    """Yield whom the client notifies itself, or nobody does (RFC 6638, 7.1)."""
     for event in events:
         if sum(line.name in ("RRULE", "RDATE", "EXDATE") for line in event.lines) > MAX_LINES:
             raise InvalidObject("max-resource-size", f"An event repeats by more than {MAX_LINES} lines.")

@@ -102,7 +102,7 @@ def compose(draft: Draft) -> bytes:
 
 
 def new_message_id(domain: str, unique: bytes) -> str:
-    """`unique` is 16 bytes or more, 10 of them from the system's random source: ids cannot be guessed."""
+    """Return a new id. `unique` is 16 bytes or more, 10 of them random: ids cannot be guessed."""
     if len(unique) < 16:
         raise ValueError("a Message-ID needs 16 bytes")
     return f"<{unique.hex()}@{ascii_domain('domain', domain)}>"
@@ -114,7 +114,7 @@ def is_message_id(value: str) -> bool:
 
 
 def reply_subject(thread_subject: str) -> str:
-    """Always valid. A subject with a reply prefix, also a translated one (AW, SV), gets no second."""
+    """Return a valid subject. One with a reply prefix, also a translated one (AW, SV), gets no second."""
     subject = " ".join(CONTROL.sub(" ", thread_subject).split())
     if not REPLY_PREFIX.match(subject):
         subject = f"Re: {subject}".rstrip()
@@ -145,7 +145,7 @@ def message_header(draft: Draft) -> bytes:
 
 
 def header(name: str, words: Sequence[str]) -> bytes:
-    """One field, folded between words. The first word stays next to the name: some receivers need that."""
+    """Return one field, folded between words. Some receivers need the first word next to the name."""
     whole = f"{name}: {' '.join(words)}\r\n"
     if len(whole) <= LINE_LIMIT + 2:
         return whole.encode() if words else b""
@@ -160,7 +160,7 @@ def header(name: str, words: Sequence[str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def sender_field(name: str, address: str) -> bytes:
-    """Cached: an inbox writes many emails under one name."""
+    """Return the From field, cached: an inbox writes many emails under one name."""
     require_no_control("from_name", name)
     return header("From", mailbox_words("from_address", name, address))
 
@@ -170,7 +170,7 @@ def reply_addresses(draft: Draft) -> tuple[str, ...]:
 
 
 def auto_submitted(draft: Draft) -> str:
-    """RFC 3834 section 5."""
+    """Return the value of Auto-Submitted (RFC 3834, 5)."""
     return "auto-generated" if draft.in_reply_to is None else "auto-replied"
 
 
@@ -181,14 +181,14 @@ def own_message_id(message_id: str) -> str:
 
 
 def known_ids(field: str, ids: Sequence[str]) -> list[str]:
-    """Each id once. Ids come from strangers' emails: one that RFC 5322 cannot express is left out."""
+    """Return each id once. Ids come from strangers' emails: one that RFC 5322 cannot express is left out."""
     for value in ids:
         require_no_control(field, value)
     return [value for value in dict.fromkeys(ids) if is_message_id(value)]
 
 
 def bounded_ids(ids: list[str]) -> list[str]:
-    """The first id and as many of the last as fit: RFC 5322 readers need the root and the nearest parents."""
+    """Return the first id and as many of the last as fit: readers need the root and the nearest parents."""
     room = REFERENCES_LIMIT_BYTES - sum(len(value) + 1 for value in ids[:1])
     kept: list[str] = []
     for value in reversed(ids[1:]):
@@ -212,7 +212,7 @@ def mailbox_list(field: str, values: Sequence[str]) -> list[str]:
 
 
 def split_mailbox(value: str) -> tuple[str, str]:
-    """`Name <address>` or a bare address, as name and address."""
+    """Split `Name <address>` or a bare address into name and address."""
     name, bracket, rest = value.strip(" ").rpartition("<")
     if not bracket or not rest.endswith(">"):
         return "", value.strip(" ")
@@ -240,7 +240,7 @@ def addr_spec(field: str, address: str) -> str:
 
 
 def ascii_domain(field: str, domain: str) -> str:
-    """The domain in DNS form, by IDNA 2008: the older rules map some letters to another domain."""
+    """Return the domain in DNS form, by IDNA 2008: the older rules map some letters to another domain."""
     try:
         written = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
     except UnicodeError:
@@ -254,7 +254,7 @@ def ascii_domain(field: str, domain: str) -> str:
 
 
 def text_parts(draft: Draft) -> WrittenPart:
-    """The richest form last (RFC 2046, 5.1.4): for an appointment its calendar (RFC 6047, 2.4)."""
+    """Return the texts, the richest last (RFC 2046, 5.1.4): an appointment's calendar (RFC 6047, 2.4)."""
     parts = [text_part("plain", draft.text)]
     if draft.html is not None:
         parts.append(html_part(draft, draft.html))
@@ -264,7 +264,7 @@ def text_parts(draft: Draft) -> WrittenPart:
 
 
 def html_part(draft: Draft, html: str) -> WrittenPart:
-    """The HTML, together with the pictures that it shows (RFC 2387)."""
+    """Return the HTML, together with the pictures that it shows (RFC 2387)."""
     pictures = attached(draft, is_shown=True)
     part = text_part("html", html)
     return multipart("related", draft.message_id, [part, *pictures], "text/html") if pictures else part
@@ -320,7 +320,7 @@ def base64_lines(data: bytes) -> bytes:
 def multipart(
     subtype: str, message_id: str, parts: Sequence[WrittenPart], root_type: str = ""
 ) -> WrittenPart:
-    """The boundary contains "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
+    """Return a multipart. Its boundary contains "=_", which no encoding can (RFC 2045, 6.7 and 6.8)."""
     boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
     body: list[bytes] = []
     for part in parts:
@@ -335,7 +335,7 @@ def multipart(
 
 
 def attached(draft: Draft, is_shown: bool) -> list[WrittenPart]:
-    """The pictures that the HTML shows, or all other files."""
+    """Return the pictures that the HTML shows, or all other files."""
     return [
         attachment_part(index, file)
         for index, file in enumerate(draft.attachments)
@@ -358,7 +358,7 @@ def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
 
 
 def media_type(content_type: str) -> str:
-    """Type, charset and method (of a calendar), if they are known ones: no other word gets out in them.
+    """Return type, charset and method (of a calendar), if they are known ones: nothing else leaves in them.
 
     A type that is invalid or would nest becomes plain bytes.
     """
@@ -377,7 +377,7 @@ def is_known_parameter(name: str, value: str) -> bool:
 
 
 def filename_parameters(name: str) -> list[str]:
-    """RFC 2231 with continuations, except for names that every reader understands in quotes."""
+    """Return RFC 2231 with continuations, except for names that every reader understands in quotes."""
     if PLAIN_FILENAME.fullmatch(name):
         return [f'filename="{name}"']
     pieces = [quote(piece, safe="") for piece in cut(name, 48, lambda char: len(quote(char, safe="")))]

@@ -49,12 +49,12 @@ def content_hash(raw: bytes, bcc: Sequence[str]) -> str:
 
 
 def hash_of(content: Content) -> str:
-    """Lower-case hex SHA-256 of canonical JSON: keys sorted, no spaces, UTF-8."""
+    """Return the lower-case hex SHA-256 of canonical JSON: keys sorted, no spaces, UTF-8."""
     return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
 
 def lasting_hash(content: Content) -> str:
-    """Without what changes each time it is composed: the id and the stamp of an appointment."""
+    """Return the hash without what changes in each composing: the id and the stamp of an appointment."""
     files = [
         replace(file, sha256="") if file.content_type.startswith("text/calendar") else file
         for file in content.attachments
@@ -67,7 +67,7 @@ def lasting_hash_of(raw: bytes, bcc: Sequence[str]) -> str:
 
 
 def read_content(raw: bytes, bcc: Sequence[str]) -> Content:
-    """From an email written here; Bcc is in no mail, and is given."""
+    """Read the content of an email written here; Bcc is in no email, and is given."""
     return content_of(parse_mail(raw), headers.split(raw, 0), raw, bcc)
 
 

@@ -55,7 +55,10 @@ class ContentView(Struct, frozen=True, kw_only=True):
 
 
 def view(raw: bytes, bcc: Sequence[str]) -> ContentView:
-    """From an email written here. Takes time in proportion to its length: not for the event loop."""
+    """Return the view of an email written here.
+
+    Takes time in proportion to its length: not for the event loop.
+    """
     mail = parse_mail(raw)
     block = headers.split(raw, 0)
     content = content_of(mail, block, raw, bcc)
@@ -93,13 +96,13 @@ def _appointment(file: HashedFile, kept: ParsedAttachment) -> str:
 
 
 def _other_words(content: Content) -> str:
-    """The text of the HTML if it differs from the plain text: most people will read the HTML."""
+    """Return the text of the HTML if it differs from the plain text: most people will read the HTML."""
     shown = html_to_text(content.body_html) if content.body_html else ""
     return "" if shown.split() == content.body_text.split() else revealed(shown)
 
 
 def _targets(content: Content) -> list[LinkTarget]:
-    """Links of the HTML first, with their visible text; then addresses in the text."""
+    """Return links of the HTML first, with their visible text; then addresses in the text."""
     found = dict.fromkeys(targets.targets(content.body_html))
     known = {each.url for each in found}
     written = (url for url in links(content.body_text, NO_PAGE) if url not in known)
@@ -107,7 +110,7 @@ def _targets(content: Content) -> list[LinkTarget]:
 
 
 def _other_texts(raw: bytes, content: Content) -> list[tuple[str, str]]:
-    """Alternatives that are neither the text nor the HTML, and texts in files. A cut is mentioned."""
+    """Return alternatives that are neither the text nor the HTML, and texts in files. A cut is mentioned."""
     known = {" ".join(content.body_text.split()), " ".join(content.body_html.split())}
     found, room = [], MOST_OF_OTHER_TEXTS
     for part in passed_on.text_parts(raw):
@@ -134,7 +137,7 @@ def _fields(content: Content, written: Headers) -> list[tuple[str, str]]:
 
 
 def to_text(shown: ContentView, most_characters: int) -> str:
-    """The same as plain lines, for an email. Anything left out is mentioned."""
+    """Return the same as plain lines, for an email. Anything left out is mentioned."""
     content = shown.content
     rows = [
         ("From", content.sender),

@@ -11,5 +11,5 @@ def to_date(moment: int) -> str:
 
 @lru_cache(maxsize=64)
 def _date_of_second(second: int) -> str:
-    """Cached: many emails are written within one second."""
+    """Return the date, cached: many emails are written within one second."""
     return format_datetime(datetime.fromtimestamp(second, UTC))

@@ -79,7 +79,7 @@ def added_to_text(text: str, line: str) -> str:
 
 
 def added_to_html(html: str, line: str) -> str:
-    """Inside of the body, if it ends there."""
+    """Add the line inside of the body, if it ends there."""
     at = html.lower().rfind("</body")
     at = len(html) if at < 0 else at
     return f"{html[:at]}<p>{escape(line)}</p>{html[at:]}"

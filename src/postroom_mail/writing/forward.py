@@ -28,7 +28,7 @@ class Forwarded(Struct, frozen=True):
 
 
 def forward_subject(subject: str) -> str:
-    """Always valid. A subject with such a prefix, also a translated one (WG, TR), gets no second."""
+    """Return a valid subject. One with such a prefix, also a translated one (WG, TR), gets no second."""
     shown = one_line(subject)
     if not FORWARD_PREFIX.match(shown):
         shown = f"Fwd: {shown}".rstrip()
@@ -41,7 +41,7 @@ def forward_text(own: str, mail: Forwarded) -> str:
 
 
 def forward_html(own: str, mail: Forwarded) -> str:
-    """Only escaped text is forwarded, so nothing in a stranger's HTML runs or loads in ours."""
+    """Forward only escaped text, so nothing in a stranger's HTML runs or loads in ours."""
     lines = "<br>\n".join(html.escape(line) for line in head(mail))
     quoted = "<br>\n".join(html.escape(line) for line in previous_lines(mail.text))
     block = (

@@ -36,7 +36,7 @@ def text_words(field: str, value: str) -> list[str]:
 
 
 def phrase_words(name: str) -> list[str]:
-    """A display name, bare, quoted or encoded; "=?" always encoded, as readers decode it even in quotes."""
+    """Return a display name: bare, quoted or encoded. "=?" is always encoded: it is decoded in quotes too."""
     if "=?" in name or not QUOTABLE.fullmatch(name):
         return encoded_words(name)
     if len(name) + 2 <= WORD_LIMIT and ATOMS.fullmatch(name):
@@ -46,7 +46,7 @@ def phrase_words(name: str) -> list[str]:
 
 
 def encoded_words(value: str) -> list[str]:
-    """RFC 2047 words in the shorter of both encodings, cut only between characters."""
+    """Return RFC 2047 words in the shorter of both encodings, cut only between characters."""
     if len(q_text(value)) > len(b_text(value)):
         return [f"=?utf-8?b?{b_text(piece)}?=" for piece in cut(value, 36, lambda char: len(char.encode()))]
     return [f"=?utf-8?q?{q_text(piece)}?=" for piece in cut(value, 48, lambda char: len(q_text(char)))]
@@ -61,7 +61,7 @@ def b_text(value: str) -> str:
 
 
 def cut(value: str, room: int, size: Callable[[str], int]) -> Iterator[str]:
-    """Consecutive pieces of at least one character whose sizes add up to at most `room`."""
+    """Yield consecutive pieces of at least one character whose sizes add up to at most `room`."""
     start = used = 0
     for position, char in enumerate(value):
         used += size(char)

@@ -94,7 +94,7 @@ def in_calendar(method: str, lines: list[str]) -> CalendarFile:
 
 
 def read_moment(written: str, zone: str) -> date:
-    """A day, a local time of the zone, or a time in UTC. ValueError says what is wrong with it."""
+    """Return a day, a local time of the zone, or a time in UTC. ValueError says what is wrong with it."""
     if _DAY.fullmatch(written):
         return date.fromisoformat(written)
     if not _MOMENT.fullmatch(written):
@@ -115,7 +115,7 @@ def is_zone(name: str) -> bool:
 
 
 def is_rule(written: str) -> bool:
-    """`FREQ=WEEKLY;COUNT=10`: only the form is checked."""
+    """Return whether it has the form of `FREQ=WEEKLY;COUNT=10`; only the form is checked."""
     parts = [_RULE_PART.fullmatch(part) for part in written.split(";", MAX_RULE_PARTS)]
     pairs = {part[1]: part[2] for part in parts if part is not None}
     return len(pairs) == len(parts) <= MAX_RULE_PARTS and pairs.get("FREQ") in FREQUENCIES

@@ -63,7 +63,7 @@ class _InvitedEvent(Struct):
 
 
 def find_invitation(raw: bytes) -> Invited | None:
-    """The first that is no exception to a series, if the file asks for an answer at all."""
+    """Return the first that is no exception to a series, if the file asks for an answer at all."""
     reader = _InvitationReader()
     for line in content_lines(raw[:MAX_BYTES]):
         reader.take(line)
@@ -149,7 +149,7 @@ def write(answer: CalendarAnswer, sender: CalendarSender) -> CalendarFile:
 
 
 def _again(line: ContentLine) -> str:
-    """Its original value, already escaped, and still one line."""
+    """Return its original value, already escaped, and still one line."""
     given = [
         calendar_lines.parameter(name, value[:MAX_VALUE_CHARS])
         for name, value in line.parameters.items()

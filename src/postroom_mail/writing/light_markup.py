@@ -120,7 +120,7 @@ def _addresses(text: str) -> str:
 
 
 def _address(found: re.Match[str]) -> str:
-    """Punctuation at the end of a sentence is no part of it."""
+    """Return the link. Punctuation at the end of a sentence is no part of it."""
     target = found[0].rstrip(TRAILING)
     after = found[0][len(target) :]
     return f'<a href="{html.escape(target)}">{html.escape(target)}</a>{html.escape(after)}'

@@ -31,13 +31,13 @@ def is_passed_on(fields: Headers) -> bool:
 
 
 def text_parts(raw: bytes) -> list[TextPart]:
-    """Every text of an email, also alternatives of which a reader shows only the last."""
+    """Return every text of an email, also alternatives of which a reader shows only the last."""
     root = parts.read(raw, headers.split(raw, 0)).root
     return [TextPart(part.content_type, text_of(part)) for part in _leaves(root) if _is_text(part)]
 
 
 def mentions_a_link(raw: bytes) -> bool:
-    """Over all of its texts, its list fields and the files that mail clients show."""
+    """Return whether any text, list field, or file that mail clients show mentions a link."""
     block = headers.split(raw, 0)
     lists = (block.headers.joined(name) for name in block.headers.fields if name.startswith("list-"))
     if any("<" in value and ":" in value for value in lists):
@@ -46,7 +46,7 @@ def mentions_a_link(raw: bytes) -> bool:
 
 
 def further_fields(fields: Headers) -> list[tuple[str, str]]:
-    """Fields that no other part of an approval shows, without those that servers add on the way."""
+    """Return fields that no other part of an approval shows, without those that servers add on the way."""
     return [
         (name.title(), ", ".join(headers.decode_words(headers.unfold(value)) for value in values))
         for name, values in fields.fields.items()
@@ -55,7 +55,7 @@ def further_fields(fields: Headers) -> list[tuple[str, str]]:
 
 
 def source(raw: bytes) -> str:
-    """The email as it is sent, without the encoded lines of files: each is listed with its hash."""
+    """Return the email as it is sent, without the encoded lines of files: each is listed with its hash."""
     shown: list[bytes] = []
     place = size = encoded = 0
     while place < len(raw) and size < MOST_OF_THE_SOURCE:

@@ -20,7 +20,7 @@ def quote_text(text: str, previous_text: str, previous_from: str, previous_at: i
 
 
 def quote_html(body: str, previous_text: str, previous_from: str, previous_at: int) -> str:
-    """Only escaped text is quoted, so nothing in a stranger's HTML runs or loads in ours."""
+    """Quote only escaped text, so nothing in a stranger's HTML runs or loads in ours."""
     attribution = html.escape(attribution_line(previous_from, previous_at))
     quoted = "<br>\n".join(html.escape(line) for line in previous_lines(previous_text))
     block = (

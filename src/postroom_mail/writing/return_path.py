@@ -27,7 +27,7 @@ class BouncePath(Struct, frozen=True):
 
 
 def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> str:
-    """The local part, 64 characters; `day` counts from 1970-01-01. Servers may change its case on the way."""
+    """Return the local part, 64 characters. Its case may change on the way. `day` counts from 1970-01-01."""
     message = signed_ids.to_bytes(signed_ids.MESSAGE, message_id)
     payload = message + recipient_index.to_bytes(1, "big") + day.to_bytes(2, "big")
     return PREFIX + base64.b32encode(payload + signature(secret, payload)).decode().lower()

@@ -29,7 +29,7 @@ class ReviewPath(Struct, frozen=True):
 
 
 def encode(secret: bytes, message_id: str, reviewer: str) -> str:
-    """The token. Servers may change its case on the way."""
+    """Return the token. Servers may change its case on the way."""
     payload = signed_ids.to_bytes(signed_ids.MESSAGE, message_id) + hash_of(reviewer)
     return base64.b32encode(payload + _sign(secret, payload)).decode().lower()
 

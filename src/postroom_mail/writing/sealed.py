@@ -32,7 +32,7 @@ def kind_of(fields: Headers) -> str:
 
 
 def write(draft: Draft, fields: Headers, body: bytes) -> bytes:
-    """Each parameter of Content-Type once: readers differ about a second boundary."""
+    """Write each parameter of Content-Type once: readers differ about a second boundary."""
     kind = _type_of(fields)
     given = headers.parameters(fields.text("content-type"))
     kept = [f'{name}="{_value(given[name])}"' for name in PARAMETERS if name in given]

@@ -49,7 +49,7 @@ def write_mail(mail: EventMail, sent_at: datetime) -> CalendarFile:
 
 
 def write_feed(name: str, found: Iterable[Series], now: datetime) -> bytes:
-    """A calendar to subscribe to."""
+    """Write a calendar to subscribe to."""
     listed = list(found)
     head = [
         "BEGIN:VCALENDAR",
@@ -63,7 +63,7 @@ def write_feed(name: str, found: Iterable[Series], now: datetime) -> bytes:
 
 
 def write_object(series: Series, now: datetime, kept: Kept) -> bytes:
-    """One event as CalDAV has it, with the lines that a client keeps in it (RFC 4791, section 4.1)."""
+    """Write one event as CalDAV has it, with the lines that a client keeps in it (RFC 4791, 4.1)."""
     return write_objects([(series, kept)], now)
 
 
@@ -74,14 +74,14 @@ def write_objects(found: Sequence[tuple[Series, Kept]], now: datetime) -> bytes:
 
 
 def event_lines(series: Series, now: datetime, kept: Kept = NOTHING_KEPT) -> Iterator[str]:
-    """The series and its exceptions, without the calendar around them."""
+    """Yield the series and its exceptions, without the calendar around them."""
     yield from _event(series, series.only, series.part, now, more=kept.get("", ()))
     for each in series.overrides:
         yield from _event(series, each.recurrence_id, each.part, now, more=kept.get(each.recurrence_id, ()))
 
 
 def _zones(found: Iterable[Series]) -> list[str]:
-    """The rules of each zone that is named, for readers that know no names."""
+    """Return the rules of each zone that is named, for readers that know no names."""
     years: dict[str, int] = {}
     for series in found:
         for part in (series.part, *(each.part for each in series.overrides)):
@@ -149,7 +149,7 @@ def _end(part: EventPart, series: Series) -> str:
 
 
 def _moment(name: str, local: datetime, part: EventPart, series: Series) -> str:
-    """In its zone; in UTC if the zone is known by rules alone; floating without one."""
+    """Return a time in its zone; in UTC if the zone is known by rules alone; floating without one."""
     if part.all_day:
         day: date = local.date()
         return calendar_lines.moment(name, day)

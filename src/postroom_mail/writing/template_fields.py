@@ -15,7 +15,7 @@ FIELD = re.compile(r"\{\{ ?([A-Za-z][A-Za-z0-9_.-]{0,63}) ?\}\}")
 
 
 def names_in(texts: Iterable[str]) -> list[str]:
-    """Each once, in the order of first use."""
+    """Return each name once, in the order of first use."""
     return list(dict.fromkeys(name for text in texts for name in FIELD.findall(text)))
 
 
@@ -26,8 +26,9 @@ def require_all(names: Iterable[str], values: Mapping[str, str]) -> None:
 
 
 def fill(text: str, values: Mapping[str, str], limit: int, *, is_html: bool = False) -> str:
-    """Values are text, also in HTML. The length is checked before filling: a short template may name a long
-    value often.
+    """Fill in values, which are text, also in HTML.
+
+    The length is checked before filling: a short template may name a long value often.
     """
     parts = FIELD.split(text)  # text, name, text, name, text
     if is_html:

@@ -31,7 +31,7 @@ class Onset(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def zone_lines(name: str, year: int) -> tuple[str, ...]:
-    """Valid for this year and ten after it."""
+    """Return the lines of a zone, valid for this year and ten after it."""
     zone, first = ZoneInfo(name), min(max(year, FIRST_YEAR), LAST_YEAR) - 1
     onsets = [_onsets(zone, each) for each in range(first, first + YEARS_LISTED + 1)]
     found = [each for of_year in onsets for each in of_year]
@@ -53,7 +53,7 @@ def _onsets(zone: ZoneInfo, year: int) -> list[Onset]:
 
 
 def _onset(zone: ZoneInfo, before: datetime, after: datetime) -> Onset:
-    """To the second, by bisecting the day."""
+    """Find the onset to the second, by bisecting the day."""
     earlier = _offset(zone, before)
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) // 2
@@ -77,7 +77,7 @@ def _offset(zone: ZoneInfo, moment: datetime) -> timedelta:
 
 
 def _by_rule(onsets: list[list[Onset]]) -> list[str]:
-    """Empty if it does not change twice a year by a rule."""
+    """Return the lines by a rule; none if the zone does not change twice a year by one."""
     if any(len(of_year) != 2 for of_year in onsets):
         return []
     pairs = list(zip(*onsets, strict=True))
@@ -92,7 +92,7 @@ def _by_rule(onsets: list[list[Onset]]) -> list[str]:
 
 
 def _rule(onsets: list[Onset]) -> str:
-    """`2SU` or `-1SU`, if it is the same in every year."""
+    """Return `2SU` or `-1SU`, if it is the same in every year."""
     alike = {
         (each.local.month, each.local.weekday(), each.local.time(), each.offset, each.offset_before)
         for each in onsets

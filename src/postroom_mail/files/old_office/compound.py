@@ -64,7 +64,7 @@ class CompoundFile(Struct):
         return file
 
     def _table(self, extension: int) -> "array[int]":
-        """For every sector the next of its chain; the header, and in large files an extension, says where."""
+        """Return for every sector the next of its chain; the header, or an extension of it, says where."""
         per_sector = self.sector_bytes // 4
         most = len(self.content) // self.sector_bytes // per_sector + 1
         places = [place for place in struct.unpack_from("<109I", self.content, 76) if place < _MAX_SECTOR]
@@ -94,7 +94,7 @@ class CompoundFile(Struct):
         return read
 
     def items(self, folder: int = 0) -> dict[str, int]:
-        """The names in a folder, in lower case, with their entry numbers."""
+        """Return the names in a folder, in lower case, with their entry numbers."""
         found: dict[str, int] = {}
         seen: set[int] = set()
         waiting = [self.entries[folder].child]
@@ -109,7 +109,7 @@ class CompoundFile(Struct):
         return found
 
     def stream(self, name: str, folder: int = 0) -> bytes:
-        """The bytes of a stream; empty if there is no such stream."""
+        """Return the bytes of a stream; none if there is no such stream."""
         place = self.items(folder).get(name.lower())
         return b"" if place is None else self.stream_at(place)
 

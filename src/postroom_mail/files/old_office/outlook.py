@@ -57,7 +57,7 @@ class _Item(Struct, frozen=True):
         return " ".join(self.text(number).split())
 
     def fixed(self, head_bytes: int) -> dict[int, int]:
-        """The numeric properties, stored together in one stream."""
+        """Return the numeric properties, stored together in one stream."""
         place = self.names.get(PROPERTIES)
         raw = b"" if place is None else self.file.stream_at(place)[head_bytes:]
         entries = struct.iter_unpack("<HHIQ", raw[: len(raw) // 16 * 16])
@@ -111,7 +111,7 @@ def _person(name: str, address: str) -> str:
 
 
 def _moment(ticks: int) -> str:
-    """A time in steps of 100 ns since 1601."""
+    """Return a time, given in steps of 100 ns since 1601."""
     try:
         moment = FIRST_MOMENT + timedelta(microseconds=ticks // 10)
     except OverflowError:

@@ -59,7 +59,7 @@ def _slides_text(stream: bytes, places: dict[int, int], document: int) -> Iterat
 
 
 def _persisted(stream: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """The position of each object, newest save first, and which one is the document."""
+    """Return the position of each object, newest save first, and which one is the document."""
     places: dict[int, int] = {}
     document = -1
     seen: set[int] = set()
@@ -85,7 +85,7 @@ def _directory(record: SlideRecord) -> Iterator[tuple[int, int]]:
 
 
 def _listed_slides(stream: bytes, document: int) -> Iterator[tuple[int, list[str]]]:
-    """The slides in order, each with its texts from the outline."""
+    """Yield the slides in order, each with its texts from the outline."""
     for listing in _records(_record_at(stream, document).body):
         if listing.kind != SLIDE_LIST or listing.instance:
             continue
@@ -146,7 +146,7 @@ def _records(body: bytes) -> Iterator[SlideRecord]:
 
 
 def _tree(body: bytes) -> Iterator[SlideRecord]:
-    """Every record inside, in stream order, including those inside containers."""
+    """Yield every record inside, in stream order, including those inside containers."""
     place = 0
     while place + _RECORD.size <= len(body):
         head, kind, size = _RECORD.unpack_from(body, place)

@@ -85,7 +85,7 @@ def _add(file: _WrappedFile, number: int, value: bytes) -> None:
 
 
 def _attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each is a level, a number, a length, the value and a checksum, which is not verified."""
+    """Yield the attributes: each is a level, a number, a length, the value and an unverified checksum."""
     place = SIGNATURE_BYTES + 2
     for _ in range(MAX_ATTRIBUTES):
         if place + HEAD.size > len(content):
@@ -174,7 +174,10 @@ def _name(message: _WrappedMessage, file: _WrappedFile) -> str:
 
 
 def _content(file: _WrappedFile) -> bytes:
-    """The bytes; of an object without its interface id, which makes a message inside a TNEF file again."""
+    """Return the bytes.
+
+    Those of an object lose their interface id, which makes a message a TNEF file again.
+    """
     kind, value = file.properties.get(OBJECT, (0, b""))
     if kind == EMBEDDED:
         return value[16:]

@@ -137,7 +137,7 @@ class HiddenRuns(Struct, frozen=True):
 
 
 def _hidden_runs(stream: bytes, page: int) -> Iterator[tuple[int, int]]:
-    """The hidden runs of one page of run properties (ChpxFkp)."""
+    """Yield the hidden runs of one page of run properties (ChpxFkp)."""
     raw = stream[page * PAGE_BYTES : (page + 1) * PAGE_BYTES]
     count = raw[-1] if len(raw) == PAGE_BYTES else 0
     if not 0 < count <= 101:
@@ -161,7 +161,7 @@ def _hides(properties: bytes) -> bool:
 
 
 def _shown(pieces: Iterator[str]) -> Iterator[str]:
-    """Visible text: only the result of a field, and the cells and rows of a table."""
+    """Yield visible text: only the result of a field, and the cells and rows of a table."""
     codes = 0
     fields: list[bool] = []
     for piece in pieces:

@@ -109,7 +109,7 @@ class _Book(Struct):
             self.styles.append(struct.unpack_from("<H", body, 2)[0])
 
     def text(self, raw: bytes, length_bytes: int) -> str:
-        """A string with its length before it; since Excel 97 a byte gives the width of its letters."""
+        """Return a string with its length before it. Since Excel 97 a byte gives its character width."""
         length = int.from_bytes(raw[:length_bytes], "little")
         rest = raw[length_bytes:]
         if not self.is_97:
@@ -138,7 +138,7 @@ def _records(stream: bytes, place: int) -> Iterator[BookRecord]:
 
 
 def _sheet_text(book: _Book, stream: bytes, place: int) -> Iterator[tuple[str, int]]:
-    """The cells in file order, and how many bytes were read for each."""
+    """Yield the cells in file order, and how many bytes were read for each."""
     row = written = -1
     for (at_row, column, text), size in _cells(book, stream, place):
         if not text:
@@ -215,7 +215,7 @@ def _double(body: bytes) -> float:
 
 
 def _short_number(short: int) -> float:
-    """A number of 30 bits: an integer or the upper part of a double, perhaps to be divided by 100."""
+    """Return a number of 30 bits: an integer or the upper part of a double, perhaps to be divided by 100."""
     if short & 2:
         value = float((short - (1 << 32) if short & 0x80000000 else short) >> 2)
     else:
@@ -224,7 +224,7 @@ def _short_number(short: int) -> float:
 
 
 def _shared_strings(blocks: list[bytes]) -> Iterator[str]:
-    """The table of strings, which may be split anywhere into records (MS-XLS 2.5.293)."""
+    """Yield the table of strings, which may be split anywhere into records (MS-XLS 2.5.293)."""
     if not blocks or len(blocks[0]) < 8:
         return
     reader = _Blocks(blocks, at=8)
@@ -270,7 +270,7 @@ class _Blocks(Struct):
         return text
 
     def _letters(self, length: int, is_wide: bool) -> str:
-        """A continuation in the next record gives the width of letters again."""
+        """Return the characters. A continuation in the next record gives their width again."""
         parts: list[str] = []
         while length > 0 and not self.is_ended:
             width = 1 + is_wide

@@ -52,7 +52,7 @@ def pdf_text(content: bytes) -> Iterator[str]:
 
 
 def signatures(content: bytes) -> Iterator[str]:
-    """For a file whose pages are pictures."""
+    """Yield the signatures, for a file whose pages are pictures."""
     pypdfium2 = load_pdfium()
     document = _opened(pypdfium2, content)
     try:
@@ -62,7 +62,7 @@ def signatures(content: bytes) -> Iterator[str]:
 
 
 def page_pictures(content: bytes) -> Iterator[bytes]:
-    """The first pages rendered as portable pixmaps."""
+    """Yield the first pages rendered as portable pixmaps."""
     pypdfium2 = load_pdfium()
     document = _opened(pypdfium2, content)
     try:
@@ -78,7 +78,7 @@ def page_pictures(content: bytes) -> Iterator[bytes]:
 
 
 def _pixmap(bitmap: Any) -> bytes:
-    """Rows without padding; three bytes per pixel, or one of grey."""
+    """Return the rows without padding; three bytes per pixel, or one of grey."""
     width, height, channels = bitmap.width, bitmap.height, bitmap.n_channels
     kind = b"P6" if channels == 3 else b"P5"
     rows = memoryview(bitmap.buffer)
@@ -104,7 +104,7 @@ def _words(pdfium: Any, page: Any) -> str:
 
 
 def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int, to_sign: list[str]) -> Iterator[str]:
-    """Lines of annotations; signature fields go into `to_sign`, for the end."""
+    """Yield lines of annotations; signature fields go into `to_sign`, for the end."""
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), most)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         if annotation:
@@ -156,7 +156,7 @@ def _signature_field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
 
 
 def _field_name(pdfium: Any, forms: Any, annotation: Any) -> str:
-    """The label shown next to the field, if any, else its internal name."""
+    """Return the label shown next to the field, if any, else its internal name."""
     shown = _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldAlternateName(forms, annotation, b, n))
     return shown or _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldName(forms, annotation, b, n))
 

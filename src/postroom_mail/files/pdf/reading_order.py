@@ -45,7 +45,10 @@ class Run(Struct, frozen=True):
     is_vertical: bool = False
 
     def turned(self) -> "Run":
-        """As if the page were turned so that vertical lines go from left to right, the first on top."""
+        """Return the run as if the page were turned.
+
+        Vertical lines go from left to right, the first on top.
+        """
         return replace(self, left=-self.top, right=-self.bottom, bottom=self.left, top=self.right)
 
     @property
@@ -58,7 +61,7 @@ Gap = tuple[float, float]
 
 
 def reordered(pdfium: Any, words: Any, count: int) -> str | None:
-    """The first letters of a page in reading order. None: as in the file."""
+    """Return the first characters of a page in reading order. None: as in the file."""
     runs = list(_runs(_letters(pdfium, words, count), pdfium, words))
     vertical = [run for run in runs if run.is_vertical]
     blocks = [(vertical, _vertical_text(vertical))] if len(vertical) > 1 else []
@@ -68,7 +71,7 @@ def reordered(pdfium: Any, words: Any, count: int) -> str | None:
 
 
 def _joined(runs: Sequence[Run], blocks: Sequence[tuple[Sequence[Run], str]]) -> str:
-    """Each block as a whole at the position of its first run."""
+    """Join the runs, with each block as a whole at the position of its first run."""
     block_of = {id(run): number for number, (block, _) in enumerate(blocks) for run in block}
     told: set[int] = set()
     parts: list[str] = []
@@ -175,7 +178,7 @@ def _rows(runs: Sequence[Run]) -> list[Row]:
 
 
 def _column_blocks(runs: Sequence[Run]) -> Iterator[tuple[Row, list[Row]]]:
-    """The runs of each part of the page with columns of prose, and these columns."""
+    """Yield the runs of each part of the page with columns of prose, and these columns."""
     for rows, gutters in _stretches(_rows(runs)):
         block = [run for row in rows for run in row]
         columns = _columns(block, gutters)
@@ -184,7 +187,7 @@ def _column_blocks(runs: Sequence[Run]) -> Iterator[tuple[Row, list[Row]]]:
 
 
 def _stretches(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
-    """Consecutive rows that share at least one gap, and the gaps they all share."""
+    """Yield consecutive rows that share at least one gap, and the gaps they all share."""
     stretch: list[Row] = []
     gutters: list[Gap] = []
     for row in rows:
@@ -202,7 +205,7 @@ def _stretches(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
 
 
 def _free(row: Row) -> list[Gap]:
-    """The empty ranges of a row: before, between and after its runs."""
+    """Return the empty ranges of a row: before, between and after its runs."""
     gaps: list[Gap] = []
     reached = float("-inf")
     for run in row:

@@ -42,7 +42,7 @@ def _time(stamp: bytes) -> str:
 
 
 def _signer(contents: bytes) -> str:
-    """The name in the certificate that issued none of the others."""
+    """Return the name in the certificate that issued none of the others."""
     from cryptography.hazmat.primitives.serialization.pkcs7 import load_der_pkcs7_certificates
     from cryptography.x509.oid import NameOID
 
@@ -60,7 +60,7 @@ def _signer(contents: bytes) -> str:
 
 
 def _without_padding(contents: bytes) -> bytes:
-    """Only the DER value: its room is reserved before its length is known."""
+    """Return only the DER value: its room is reserved before its length is known."""
     if len(contents) < 2 or contents[1] <= 0x80:
         return contents[: 2 + contents[1]] if len(contents) >= 2 else b""
     octets = contents[1] & 0x7F

@@ -11,7 +11,7 @@ PNG_MARK = b"\x89PNG\r\n\x1a\n"
 
 
 def drawn(document: bytes, largest_scale: float) -> bytes | None:
-    """The first page as PNG, at most 800 pixels wide and high; None if there is no page."""
+    """Draw the first page as PNG, at most 800 pixels wide and high; None if there is no page."""
     bitmap = rendered(document, largest_scale, MAX_SIDE)
     return None if bitmap is None else _png(bitmap)
 
@@ -30,7 +30,7 @@ def rendered(document: bytes, largest_scale: float, largest_side: int) -> Any:
 
 
 def rows_of(bitmap: Any) -> list[bytes]:
-    """Without the padding of each row."""
+    """Return the rows without their padding."""
     pixels, wide, stride = memoryview(bitmap.buffer), bitmap.width * bitmap.n_channels, bitmap.stride
     return [bytes(pixels[y * stride : y * stride + wide]) for y in range(bitmap.height)]
 
@@ -48,7 +48,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 
 def page_of_colours(width: int, height: int, rows: bytes) -> bytes:
-    """From rows of red, green and blue."""
+    """Return a page made from rows of red, green and blue."""
     return page_of_picture(width, height, 8, b"/DeviceRGB", b"/FlateDecode", zlib.compress(rows, 1))
 
 
@@ -62,7 +62,7 @@ def page_of_picture(
     domain: bytes = b"",
     largest_side: int = MAX_SIDE,
 ) -> bytes:
-    """One page that is the picture. `domain` is of a function that drops the transparency."""
+    """Return one page that is the picture. `domain` is of a function that drops the transparency."""
     scale = min(1.0, largest_side / max(width, height))
     wide, high = max(width * scale, 1.0), max(height * scale, 1.0)
     drawing = b"q %.2f 0 0 %.2f 0 0 cm /P Do Q" % (wide, high)

@@ -43,7 +43,7 @@ def _palette(content: bytes, flags: int, place: int) -> tuple[bytes, int]:
 
 
 def _blocks(content: bytes, place: int) -> tuple[bytes, int]:
-    """The joined content of blocks of at most 255 bytes, and where they end."""
+    """Return the joined content of blocks of at most 255 bytes, and where they end."""
     parts: list[bytes] = []
     while place < len(content) and content[place]:
         parts.append(content[place + 1 : place + 1 + content[place]])
@@ -52,7 +52,7 @@ def _blocks(content: bytes, place: int) -> tuple[bytes, int]:
 
 
 def _unpacked(packed: bytes, bits: int, size: int) -> bytes:
-    """LZW; missing pixels of a damaged file get the first colour."""
+    """Unpack LZW; missing pixels of a damaged file get the first colour."""
     parts: list[bytes] = []
     room = size
     for piece in _pieces(packed, bits):

@@ -58,7 +58,10 @@ class Rows(Struct, frozen=True):
     domain: bytes
 
     def size_bytes(self, width: int, height: int) -> int:
-        """The first byte of a row is its filter type; a pass without pixels has no rows."""
+        """Return the size of a pass.
+
+        The first byte of a row is its filter type; one without pixels has no rows.
+        """
         return (1 + (width * self.values * self.depth + 7) // 8) * height if width else 0
 
     def page(self, width: int, height: int, data: bytes, largest_side: int = MAX_SIDE) -> bytes:

@@ -20,7 +20,7 @@ _JPEG_COLOURS = {1: b"/DeviceGray", 3: b"/DeviceRGB", 4: b"/DeviceCMYK"}
 
 
 def preview(content: bytes) -> bytes | None:
-    """PNG, at most 800 pixels wide and high. None for a kind of file without a preview."""
+    """Return a PNG, at most 800 pixels wide and high. None for a kind of file without a preview."""
     page = _page(content)
     if page is not None:
         return drawn(page, 1.0)
@@ -28,7 +28,7 @@ def preview(content: bytes) -> bytes | None:
 
 
 def _page(content: bytes) -> bytes | None:
-    """The picture as a page."""
+    """Return the picture as a page."""
     if content.startswith(PNG_MARK):
         return page_of_png(content, MAX_PIXELS, MAX_UNPACKED_PIXELS)
     if content.startswith(JPEG_MARK):

@@ -27,7 +27,7 @@ def is_webp(content: bytes) -> bool:
 
 
 def webp_picture(content: bytes, max_pixels: int) -> ColourPicture | None:
-    """The first frame of an animation. None if the file is damaged or too large, or cannot be read here."""
+    """Return the first frame. None if the file is damaged or too large, or cannot be read here."""
     library, still = _library(), _still(content)
     if library is None or still is None:
         return None
@@ -58,7 +58,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def _still(content: bytes) -> bytes | None:
-    """A file with only the first picture, without transparency."""
+    """Return a file with only the first picture, without transparency."""
     for name, data in _chunks(content, HEAD.size):
         if name in PICTURES:
             return _file(name, data)

@@ -37,7 +37,7 @@ def _measure(style: Style, name: str, font_px: float, whole: float = VIEWPORT_WI
 
 
 def calls(value: str) -> list[tuple[str, list[str]]]:
-    """The functions of a value, each with its arguments."""
+    """Return the functions of a value, each with its arguments."""
     found = []
     for word in words(value):
         if called := _CALL.match(word):
@@ -48,7 +48,7 @@ def calls(value: str) -> list[tuple[str, list[str]]]:
 
 
 def is_squeezed(style: Style, font_px: float) -> Answer:
-    """A box of no size that clips its overflow."""
+    """Return whether a box has no size and clips its overflow."""
     x, y = style.get("overflow-x", "visible"), style.get("overflow-y", "visible")
     if x not in _CLIPPING and y not in _CLIPPING:
         return False
@@ -67,7 +67,7 @@ def _is_small(style: Style, side: str, font_px: float) -> bool:
 
 
 def _is_flat(style: Style, font_px: float) -> bool:
-    """A percentage of an unknown height counts as none."""
+    """Return whether a box has no height. A percentage of an unknown height counts as none."""
     own = {
         name: value for name, value in style.items() if not (name.endswith("height") and value.endswith("%"))
     }
@@ -270,7 +270,10 @@ def _is_matrix_away(given: list[float | None], font_px: float) -> Answer:
 
 
 def is_masked(style: Style) -> Answer:
-    """A mask of only transparent colours hides everything; the effect of a picture is unknown."""
+    """Return whether a mask hides everything.
+
+    One of only transparent colours does; the effect of a picture is unknown.
+    """
     value = style.get("mask-image", "none")
     if value.partition(" ")[0] in ("none", "initial", "unset", "inherit", "revert"):
         return False

@@ -40,7 +40,7 @@ NAMED: Mapping[str, Color] = {
 
 
 def parse_color(value: str, current: Color = BLACK) -> Color | None:
-    """From lower-case CSS; None: no colour. Raises Undecided for unknown functions."""
+    """Parse lower-case CSS; None: no colour. Raises Undecided for unknown functions."""
     named = NAMED.get(value)
     if named is not None:
         return named
@@ -53,7 +53,7 @@ def parse_color(value: str, current: Color = BLACK) -> Color | None:
 
 
 def parse_old_color(value: str) -> Color | None:
-    """From an attribute such as bgcolor: any non-empty value is a colour (HTML standard, 2.3.6)."""
+    """Parse an attribute such as bgcolor: any non-empty value is a colour (HTML standard, 2.3.6)."""
     value = value.strip()
     if not value or value.lower() == "transparent":
         return None
@@ -73,7 +73,7 @@ def parse_old_color(value: str) -> Color | None:
 
 
 def over(color: Color, ground: Color) -> Color:
-    """The visible colour on an opaque background."""
+    """Return the visible colour on an opaque background."""
     opaque = color[3]
     if opaque >= 1:
         return color
@@ -112,7 +112,7 @@ def _called(name: str, written: str, current: Color) -> Color | None:
 
 
 def _parts(written: str) -> tuple[list[str], float]:
-    """Channels and opacity; separated by commas, or by spaces and a slash."""
+    """Return channels and opacity, separated by commas, or by spaces and a slash."""
     if "," in written:
         parts = divided(written, ",")
         opaque = parts.pop() if len(parts) == 4 else "1"
@@ -127,7 +127,7 @@ _Channels = tuple[float, float, float]
 
 
 def _amount(part: str, of_percent: float) -> float:
-    """A number as it is, a percentage as a share of `of_percent`."""
+    """Return a number as it is, a percentage as a share of `of_percent`."""
     if part == "none":
         return 0.0
     amount = number(part)
@@ -234,7 +234,7 @@ _SPACES = frozenset(("srgb", "display-p3", "a98-rgb", "rec2020", "prophoto-rgb")
 
 
 def _in_space(parts: list[str], opaque: float) -> Color | None:
-    """Approximate: white, black and greys are the same in all of these."""
+    """Return the colour approximately: white, black and greys are the same in all of these spaces."""
     if len(parts) != 4:
         return None
     channels = [min(1.0, max(0.0, _amount(part, 1))) for part in parts[1:]]
@@ -247,7 +247,7 @@ def _in_space(parts: list[str], opaque: float) -> Color | None:
 
 
 def _mixed(written: str, current: Color) -> Color | None:
-    """In sRGB, whatever space is given: close enough to tell whether it is visible."""
+    """Mix in sRGB, whatever space is given: close enough to decide whether it is visible."""
     parts = divided(written, ",")
     if len(parts) != 3 or written.count("color-mix(") > MAX_MIXES:
         return None

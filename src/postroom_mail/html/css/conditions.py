@@ -40,7 +40,7 @@ _COMPARISON = re.compile(r"(<=|>=|<|>|=)")
 
 
 def holds_media(written: str) -> Answer:
-    """For a list of media queries; an empty one holds."""
+    """Return whether a list of media queries holds; an empty one does."""
     written = " ".join(written[:MAX_CHARS].lower().split())
     return either(_query(query) for query in divided(written, ",")) if written else True
 
@@ -118,7 +118,7 @@ def _feature(written: str) -> Answer:
 
 
 def _range(written: str) -> Answer:
-    """`width >= 600px`, `400px <= width <= 700px`, or a feature alone."""
+    """Return whether `width >= 600px`, `400px <= width <= 700px`, or a feature alone holds."""
     parts = [part.strip() for part in _COMPARISON.split(written)]
     if len(parts) == 1:
         if parts[0].startswith(_FOREIGN):

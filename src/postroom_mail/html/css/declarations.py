@@ -75,7 +75,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def set_all(style: Style, parts: Iterable[tuple[str, str]]) -> None:
-    """Later ones win, and come after the others."""
+    """Set the parts. Later ones win, and come after the others."""
     for name, value in parts:
         if name == "all":
             for known in [known for known in style if not known.startswith("--")]:
@@ -93,7 +93,7 @@ class DeclarationReader:
         self._known: dict[str, Parts] = {}
 
     def read(self, text: str) -> StyleBlock:
-        """The block is shared, and must not be changed."""
+        """Read a block, which is shared and must not be changed."""
         if len(text) <= MAX_REMEMBERED_CHARS:
             return _remembered(text, self._is_old_page)
         return self.read_anew(text)
@@ -144,7 +144,7 @@ def _remembered(text: str, is_old_page: bool) -> StyleBlock:
 
 
 def declared(name: str, value: str, is_old_page: bool) -> Parts:
-    """The single properties that a declaration sets; none if a browser would ignore it."""
+    """Return the single properties that a declaration sets; none if a browser would ignore it."""
     if not value:
         return ()
     if "var(" in value.lower():
@@ -177,7 +177,7 @@ def _box(name: str, value: str, is_old_page: bool) -> Parts:
 
 
 def _sides(name: str, value: str, is_old_page: bool) -> Parts:
-    """One to four values: top, right, bottom, left."""
+    """Return top, right, bottom and left, from one to four values."""
     given = words(value)
     if not 1 <= len(given) <= 4 or not all(each == "auto" or _is_length(each, is_old_page) for each in given):
         return ()
@@ -246,7 +246,7 @@ def _font_size(name: str, value: str, is_old_page: bool) -> Parts:
 
 
 def _font(name: str, value: str, is_old_page: bool) -> Parts:
-    """The size in `italic bold 12px/30px Georgia` is the first length or size name; a family follows."""
+    """Return the font. In `italic bold 12px/30px Georgia` the first length or size name is the size."""
     if value in _LISTS["system font"]:
         return ("font-size", "13px"), ("line-height", "normal")
     given = words(value)
@@ -261,7 +261,7 @@ def _font(name: str, value: str, is_old_page: bool) -> Parts:
 
 
 def _calls(name: str, value: str, is_old_page: bool) -> Parts:
-    """A list of functions, all of which must be known."""
+    """Return a list of functions, all of which must be known."""
     if value == "none":
         return ((name, value),)
     called = _CALLS.findall(value)

@@ -140,7 +140,7 @@ def _add_pseudo(
 
 
 def _add_box(compound: Compound, name: str) -> None:
-    """A first line or letter is part of the text; the boxes before and after it are not."""
+    """Add a pseudo-element. A first line or letter is part of the text; boxes before and after are not."""
     if name.startswith(("-moz-", "-ms-", "-o-")):
         raise NotASelector
     if name in OTHER_BOXES or name.startswith("-webkit-"):
@@ -170,7 +170,7 @@ def _add_inner(
 
 
 def _closing(text: str, start: int) -> int:
-    """The position after the bracket that closes the one before `start`."""
+    """Return the position after the bracket that closes the one before `start`."""
     depth = 1
     for place in range(start, len(text)):
         if text[place] == "(":
@@ -183,7 +183,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _step(written: str) -> tuple[int, int]:
-    """`2n+1`, `odd`, `3`."""
+    """Return the step of `2n+1`, `odd`, `3`."""
     written = {"odd": "2n+1", "even": "2n"}.get(written.lower(), written.lower())
     found = _STEP.fullmatch(written)
     if found is None:

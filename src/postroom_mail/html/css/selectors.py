@@ -82,7 +82,7 @@ class Compound(Struct):
         return not self.counts and inner_are and "root" not in self.states
 
     def fits(self, place: PlacedElement, steps: MatchBudget) -> bool | None:
-        """None: a browser may find that it matches."""
+        """Return whether the steps match. None: a browser may find that they do."""
         if self.type and self.type != place.name:
             return False
         if self.is_never or (self.identity and self.identity != place.identity):
@@ -157,7 +157,7 @@ class Selector(Struct):
         return len(self.compounds) == 1 and self.key.is_simple
 
     def _all(self) -> "Iterator[Selector]":
-        """Including nested ones."""
+        """Yield all selectors, including nested ones."""
         yield self
         for compound in self.compounds:
             for part in compound.inner:

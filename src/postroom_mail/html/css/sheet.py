@@ -89,7 +89,7 @@ class Sheet(Struct):
                 self.others.append(rule)
 
     def candidates(self, name: str, classes: frozenset[str], identity: str) -> list[StyleRule]:
-        """The rules that may match an element, by rising weight."""
+        """Return the rules that may match an element, by rising weight."""
         found = [*self.others, *self.by_type.get(name, ())]
         for each in classes:
             found += self.by_class.get(each, ())
@@ -98,7 +98,7 @@ class Sheet(Struct):
         return sorted(found, key=_weight) if len(found) > 1 else found
 
     def layer(self, name: str) -> int:
-        """A layer gets its rank when first named; each unnamed one is its own."""
+        """Return the rank of a layer, given when it is first named; each unnamed one is its own."""
         if name not in self.layers and len(self.layers) < MAX_LAYERS:
             self.layers[name] = len(self.layers)
         return self.layers.get(name, 0)
@@ -131,7 +131,7 @@ class _Reading:
         self.start = 0
 
     def _next(self) -> tuple[str, str]:
-        """The text up to the next mark outside of quotes, and the mark; "" at the end."""
+        """Return the text up to the next mark outside of quotes, and the mark; "" at the end."""
         begun = self.start
         quote = ""
         for found in self.breaks:
@@ -218,7 +218,7 @@ class _Reading:
         self.rules(_Context(context.answer, layer, full, context.around, context.depth + 1))
 
     def _keyframes(self, name: str) -> None:
-        """Only the final state is kept."""
+        """Keep only the final state of keyframes."""
         last, most = Style(), -1.0
         while True:
             text, sign = self._next()
@@ -271,7 +271,7 @@ class _Reading:
 
 
 def _nested(around: str, prelude: str) -> str:
-    """The expanded selector of a nested rule (CSS Nesting, section 3)."""
+    """Return the expanded selector of a nested rule (CSS Nesting, section 3)."""
     outer = f":is({around})"
     parts = (part.strip() for part in prelude.split(","))
     return ",".join(part.replace("&", outer) if "&" in part else f"{outer} {part}" for part in parts)

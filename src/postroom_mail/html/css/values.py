@@ -35,7 +35,7 @@ class Undecided(Exception):
 
 
 def number(value: str) -> float | None:
-    """A number, or a percentage as a fraction."""
+    """Return a number, or a percentage as a fraction."""
     found = _MEASURE.fullmatch(value)
     if found is None:
         return _calculated(value, 1.0, 1.0) if "(" in value else None
@@ -45,7 +45,7 @@ def number(value: str) -> float | None:
 
 
 def pixels(value: str, em: float = ROOT_FONT_PX, whole: float = VIEWPORT_WIDTH_PX) -> float | None:
-    """A length; a bare number counts as pixels. None if it is no length. Raises Undecided."""
+    """Return a length; a bare number counts as pixels. None if it is no length. Raises Undecided."""
     found = _MEASURE.fullmatch(value)
     if found is None:
         return _calculated(value, em, whole) if "(" in value else None
@@ -73,14 +73,14 @@ def functions(value: str) -> list[str]:
 
 
 def words(value: str) -> list[str]:
-    """Separated by spaces outside brackets."""
+    """Split at spaces outside brackets."""
     if "(" not in value:
         return value.split()
     return [word for word in divided(value, " ") if word]
 
 
 def divided(value: str, mark: str) -> list[str]:
-    """The parts between separators outside brackets and quotes."""
+    """Return the parts between separators outside brackets and quotes."""
     parts, start, depth, quote = [], 0, 0, ""
     for found in _DIVIDERS[mark].finditer(value):
         sign = found[0]
@@ -221,6 +221,6 @@ def _called(name: str, given: list[float]) -> float:
 
 
 def four_sides(given: Sequence[str]) -> tuple[str, str, str, str]:
-    """Top, right, bottom and left from one to four values, as in CSS shorthand."""
+    """Return top, right, bottom and left from one to four values, as in CSS shorthand."""
     right = given[1] if len(given) > 1 else given[0]
     return given[0], right, given[2] if len(given) > 2 else given[0], given[3] if len(given) > 3 else right
