@@ -8,7 +8,7 @@ BROUGHT_BY_THE_EXTRA = {"platformdirs", "rich", "typer"}
 
 
 def main() -> None:
-    """One command for both: the server depends on this distribution and brings no other."""
+    """Run the one command for both: the server depends on this distribution and brings no other."""
     is_beside_a_server = importlib.util.find_spec("postroom") is not None
     _run("postroom.__main__" if is_beside_a_server else "postroom_client.cli")
 

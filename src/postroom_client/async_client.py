@@ -75,7 +75,7 @@ class AsyncClient(AwaitedMethods):
         return call.read(await self.exchange(call))
 
     async def exchange(self, call: Call[Any], on_progress: OnProgress | None = None) -> Reply:
-        """The complete answer to a call, after as many attempts as patience allows."""
+        """Return the complete answer to a call, after as many attempts as patience allows."""
         request = wire.build(self._http, call, on_progress)
         attempt = 1
         while True:
@@ -95,7 +95,7 @@ class AsyncClient(AwaitedMethods):
         last_event_id: str | None = None,
         on_pause: OnPause | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Events as they happen, for ever; after a broken connection it goes on behind the last one."""
+        """Yield events as they happen, for ever; after a broken connection continue after the last one."""
         subscription = Subscription(inbox_ids, event_types, last_event_id)
         async with aclosing(
             stream.async_frames(self.base_url, self.api_key, subscription, on_pause)

@@ -53,7 +53,7 @@ class Client(BlockingMethods):
 
     @classmethod
     def from_profile(cls, name: str | None = None) -> "Client":
-        """As the `postroom` command finds its server: environment over profile."""
+        """Find the server as the `postroom` command does: environment over profile."""
         found = resolve(Flags(profile=name), os.environ)
         return cls(found.api_key, found.base_url)
 
@@ -83,7 +83,7 @@ class Client(BlockingMethods):
             result = call.read(self.exchange(call))
 
     def exchange(self, call: Call[Any], on_progress: OnProgress | None = None) -> Reply:
-        """The complete answer to a call, after as many attempts as patience allows."""
+        """Return the complete answer to a call, after as many attempts as patience allows."""
         request = wire.build(self._http, call, on_progress)
         attempt = 1
         while True:
@@ -103,7 +103,7 @@ class Client(BlockingMethods):
         last_event_id: str | None = None,
         on_pause: OnPause | None = None,
     ) -> Generator[Event, None, None]:
-        """Events as they happen, for ever; after a broken connection it goes on behind the last one."""
+        """Yield events as they happen, for ever; after a broken connection continue after the last one."""
         subscription = Subscription(inbox_ids, event_types, last_event_id)
         for frame in stream.frames(self.base_url, self.api_key, subscription, on_pause):
             yield decoder(Event).decode(frame.text)

@@ -58,7 +58,7 @@ def file_path() -> Path:
 
 
 def bridge_lock_path(name: str) -> Path:
-    """Locked by the bridge of this profile while it runs; it writes its process id there."""
+    """Return the file that the bridge of this profile locks while it runs, with its process id."""
     return folder() / f"bridge-{name}.lock"
 
 
@@ -91,7 +91,7 @@ def save(profiles: Profiles) -> Path:
 
 
 def replace_file(place: Path, content: bytes) -> None:
-    """In one step, so that a reader never sees half of it; readable only by its owner."""
+    """Replace a file in one step, so that a reader never sees half of it; readable only by its owner."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}-")  # made with 0600
     try:

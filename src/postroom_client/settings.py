@@ -54,7 +54,7 @@ def _base_url(profile: Profile | None) -> str:
 
 
 def _is_same_server(left: str, right: str) -> bool:
-    """A stored key goes only to the server that it was stored for."""
+    """Return whether a stored key may go to a server: only to the one that it was stored for."""
     return _origin(left) == _origin(right)
 
 

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 def _answers_refusals(
     tool: "Callable[Concatenate[MailTools, P], str]",
 ) -> "Callable[Concatenate[MailTools, P], str]":
-    """A refusal is an answer that the model can read, and does not end its run."""
+    """Return refusals as answers that the model can read, which do not end its run."""
 
     @functools.wraps(tool)
     def run(self: "MailTools", /, *args: P.args, **kwargs: P.kwargs) -> str:
@@ -134,7 +134,7 @@ def _attend(client: Client, thread: Thread, run: Callable[[str], object]) -> boo
 
 
 def newest(client: Client, thread_id: str) -> list[Message]:
-    """The last received email, in a list of one or none."""
+    """Return the last received email, in a list of one or none."""
     page = client.list_thread_messages(thread_id, order="desc", limit=NEWEST_SHOWN)
     return [message for message in page.data if message.direction == "inbound"][:1]
 
@@ -172,5 +172,8 @@ def _described_send(sent: Sent) -> str:
 
 
 def _key(*parts: str) -> str:
-    """The same answer to the same email is sent once, even if a model or a run repeats itself."""
+    """Return a key that sends the same answer to the same email once.
+
+    A model or a run may repeat itself.
+    """
     return "tool-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -31,7 +31,7 @@ class Delimiters:
         )
 
     def wrap(self, text: str, warning: str = "") -> str:
-        """The warning is ours, and comes before the delimiters."""
+        """Wrap a text in delimiters, after our own warning."""
         wrapped = f"[untrusted {self._mark}]\n{visible(text)}\n[end {self._mark}]"
         return f"{warning}\n{wrapped}" if warning else wrapped
 
@@ -47,7 +47,7 @@ def warning(verdict: str | None, reasons: Iterable[str], is_imported: bool = Fal
 
 
 def visible(text: str) -> str:
-    """Without invisible characters."""
+    """Remove invisible characters."""
     return _HIDDEN.sub(lambda found: found[1] or "", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

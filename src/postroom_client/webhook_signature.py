@@ -18,7 +18,7 @@ def verify_signature(
     *,
     now: float | None = None,
 ) -> bool:
-    """True when `signature` fits the raw body and `timestamp` is within `tolerance` seconds of now.
+    """Return True when `signature` fits the raw body and `timestamp` is within `tolerance` seconds of now.
 
     Pass the body as it came, before any parsing, with the headers X-Timestamp and X-Signature.
     """

@@ -51,7 +51,7 @@ class Bridge:
         note: Callable[[str], None],
         aside_after: int = 0,
     ) -> None:
-        """After `aside_after` attempts an event is put aside; 0: never."""
+        """Set up a bridge. After `aside_after` attempts an event is put aside; 0: never."""
         files.require_safe_name(profile)
         self._aside_after = aside_after
         self._profile = profile
@@ -84,7 +84,7 @@ class Bridge:
         time.sleep(pause)
 
     def _is_passing(self, error: PostroomError) -> bool:
-        """The stream also refuses a position that the log no longer has; then the position is found again."""
+        """Return whether to retry. A position that the log no longer has is refused too, but found again."""
         if isinstance(error, StreamRefused):
             try:
                 return not self._is_kept()
@@ -95,7 +95,7 @@ class Bridge:
     # the place
 
     def _find_place(self, *, from_start: bool) -> None:
-        """At the first start for an account: the end of its log, or its beginning if asked for."""
+        """Find the position at the first start for an account: the log's end, or its beginning if asked."""
         account_id = self._client.me().account_id
         for inbox_id in self._wanted.inbox_ids:
             self._client.get_inbox(inbox_id)  # raises if there is none: nothing would ever come
@@ -111,7 +111,7 @@ class Bridge:
             self._move(replace(found, last_event_id=None))
 
     def _find_end(self) -> str | None:
-        """The id of the last event."""
+        """Return the id of the last event."""
         last: str | None = None
         while (page := self._ask(calls.list_events(after=last, limit=LONGEST_PAGE))).data:
             last = page.next
@@ -133,7 +133,7 @@ class Bridge:
     # events
 
     def _coming(self) -> Iterator[Frame]:
-        """The stream can only continue after an event, so the very first one is asked for."""
+        """Yield events. The stream can only continue after one, so the very first is asked for."""
         while self._place.last_event_id is None:
             yield from self._first()
         subscription = Subscription(
@@ -154,7 +154,7 @@ class Bridge:
             yield Frame(event.event_id, event.event, bytes(text).decode())
 
     def _deliver(self, frame: Frame) -> None:
-        """An event that is not taken is offered again; later ones wait until it is given up."""
+        """Deliver an event. If it is not taken, offer it again; later ones wait until it is given up."""
         attempts = self._earlier_attempts(frame)
         outcome = "handed over"
         while (reason := self._handler.hand_over(frame)) is not None:

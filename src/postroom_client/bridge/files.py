@@ -61,7 +61,7 @@ class BridgeSettings(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 def require_safe_name(profile: str) -> None:
-    """The name becomes part of file names and of a service name."""
+    """Require a safe name: it becomes part of file names and of a service name."""
     if not SAFE_NAME.fullmatch(profile):
         raise BridgeFault(f"The profile name '{profile}' cannot be used here: letters, digits, . _ - only.")
 
@@ -84,12 +84,12 @@ def aside_folder(profile: str) -> Path:
 
 
 def list_aside(profile: str) -> list[Path]:
-    """Events that were given up, one file each, oldest first."""
+    """List events that were given up, one file each, oldest first."""
     return sorted(aside_folder(profile).glob("*.json"))
 
 
 def put_aside(profile: str, event_id: str, text: str) -> Path:
-    """Durable before the position advances."""
+    """Put an event aside, durably before the position advances."""
     name = event_id if SAFE_NAME.fullmatch(event_id) else hashlib.sha256(event_id.encode()).hexdigest()
     path = aside_folder(profile) / f"{name}.json"
     save(path, msgspec.Raw(text.encode()))
@@ -116,7 +116,7 @@ def find_settings(profile: str) -> BridgeSettings | None:
 
 
 def save(path: Path, value: Struct | msgspec.Raw) -> None:
-    """Durable on return, including its name."""
+    """Save a value durably, including the file's name."""
     profiles.replace_file(path, msgspec.json.encode(value))
     _sync_folder(path.parent)
 
@@ -129,7 +129,7 @@ def remove(profile: str) -> None:
 
 @contextlib.contextmanager
 def locked(profile: str) -> Iterator[None]:
-    """One bridge per profile. The system frees the lock when a process dies."""
+    """Lock a profile for one bridge. The system frees the lock when a process dies."""
     path = profiles.bridge_lock_path(profile)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -142,7 +142,7 @@ def locked(profile: str) -> Iterator[None]:
 
 
 def _take_lock(handle: int) -> bool:
-    """A status check holds the lock for a moment, so one refusal means little."""
+    """Take the lock. A status check holds it for a moment, so one refusal means little."""
     for _ in range(LOCK_ATTEMPTS):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

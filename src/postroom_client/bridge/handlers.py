@@ -13,7 +13,7 @@ from postroom_client.transport.stream import Frame
 
 class Handler(Protocol):
     def hand_over(self, frame: Frame) -> str | None:
-        """None if the event was taken; else why not."""
+        """Hand an event over. None if it was taken; else why not."""
 
 
 def make_handler(settings: BridgeSettings) -> Handler:

@@ -140,7 +140,7 @@ def unit_text(profile: str, command: Sequence[str], environment: Mapping[str, st
 
 
 def quoted(word: str) -> str:
-    """systemd.syntax(7) and systemd.service(5): escapes quotes, specifiers and variables."""
+    """Escape quotes, specifiers and variables: systemd.syntax(7) and systemd.service(5)."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"'
 
@@ -171,7 +171,7 @@ def run(program: str, *arguments: str) -> None:
 
 
 def ask(program: str, *arguments: str) -> str:
-    """Its output; empty if it fails, as for an unknown service."""
+    """Return the output of a program; empty if it fails, as for an unknown service."""
     done = call(program, *arguments)
     return done.stdout if done.returncode == 0 else ""
 

@@ -42,7 +42,7 @@ def handling(
         int, typer.Option(min=0, help="Set an event aside after this many failed attempts; 0: never.")
     ] = 0,
 ) -> "BridgeSettings | None":
-    """The options of `run` and `install` as settings; None if no handler is given."""
+    """Return the options of `run` and `install` as settings; None if no handler is given."""
     from postroom_client.bridge.files import BridgeSettings
 
     if forward_to and command_line:
@@ -211,5 +211,5 @@ def _note(text: str) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """A service manager's request: the running command ends with the bridge."""
+    """End the running command with the bridge, at a service manager's request."""
     raise SystemExit(0)

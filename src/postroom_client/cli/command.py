@@ -80,8 +80,10 @@ def group(help_text: str) -> typer.Typer:
 def command(
     app: typer.Typer, name: str, *, options: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function's first parameter is its context; the others become arguments and options. With
-    `**values`, these are the parameters of the function `options`.
+    """Make a command.
+
+    The function's first parameter is its context; the others become arguments and options. With `**values`,
+    these are the parameters of the function `options`.
     """
 
     def take(handler: Callable[..., None]) -> Callable[..., None]:

@@ -14,7 +14,10 @@ KEY = "POSTROOM_API_KEY"
 
 
 def registry(base_url: str) -> Json:
-    """server.json: the server is named after its host, which its operator can prove. It names no package."""
+    """Return server.json, named after the server's host, which its operator can prove.
+
+    It names no package.
+    """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     if parts.scheme != "https" or "." not in host.strip("."):
@@ -30,7 +33,7 @@ def registry(base_url: str) -> Json:
 
 
 def claude(base_url: str) -> Json:
-    """manifest.json of a bundle (MCPB 0.4) that starts the `postroom` command of this machine."""
+    """Return manifest.json of a bundle (MCPB 0.4) that starts the `postroom` command of this machine."""
     environment = {"POSTROOM_BASE_URL": "${user_config.base_url}", KEY: "${user_config.api_key}"}
     return {
         "manifest_version": "0.4",
@@ -67,19 +70,19 @@ def claude(base_url: str) -> Json:
 
 
 def claude_code(base_url: str) -> Json:
-    """.mcp.json of a project."""
+    """Return .mcp.json of a project."""
     server = {"type": "http", "url": f"{base_url}/mcp", "headers": {"Authorization": f"Bearer ${{{KEY}}}"}}
     return {"mcpServers": {NAME: server}}
 
 
 def cursor(base_url: str) -> Json:
-    """.cursor/mcp.json."""
+    """Return .cursor/mcp.json."""
     server = {"url": f"{base_url}/mcp", "headers": {"Authorization": f"Bearer ${{env:{KEY}}}"}}
     return {"mcpServers": {NAME: server}}
 
 
 def vscode(base_url: str) -> Json:
-    """.vscode/mcp.json; VS Code asks for the key once."""
+    """Return .vscode/mcp.json; VS Code asks for the key once."""
     asked = {
         "type": "promptString",
         "id": "postroom-key",
@@ -94,7 +97,7 @@ def vscode(base_url: str) -> Json:
 
 
 def chatgpt(base_url: str) -> Json:
-    """The fields of a connector. People sign in by OAuth, so it has no key."""
+    """Return the fields of a connector. People sign in by OAuth, so it has no key."""
     return {
         "name": "Postroom",
         "description": ABOUT,

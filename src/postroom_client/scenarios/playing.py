@@ -52,7 +52,7 @@ class Person:
         self._thread_id = sent.thread_id
 
     def next_answer(self, seconds: float) -> Message | None:
-        """The oldest unseen mail from the inbox under test."""
+        """Return the oldest unseen email from the inbox under test."""
         deadline = time.monotonic() + seconds
         while True:
             found = self._client.list_messages(self.inbox.id, direction="inbound", limit=LONGEST_PAGE).data

@@ -81,7 +81,10 @@ def fill_in(text: str, addresses: dict[str, str]) -> str:
 
 
 def record(messages: Sequence[Message], inbox_address: str) -> str:
-    """A scenario file from a thread. No address is left: people become {person1}, others are invented."""
+    """Return a scenario file from a thread, without addresses.
+
+    People become {person1}, others are invented.
+    """
     inbound = [message for message in messages if message.direction == "inbound"]
     names: dict[str, str] = {}
     for message in inbound:
@@ -133,11 +136,11 @@ def _address_of(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string: like JSON's, but with characters escaped that TOML forbids."""
+    """Return a TOML string: like JSON's, but with characters escaped that TOML forbids."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _long(text: str) -> str:
-    """A TOML text of several lines, for people to read."""
+    """Return a TOML text of several lines, for people to read."""
     lines = [_quoted(line)[1:-1] for line in text.replace("\r\n", "\n").split("\n")]
     return '"""\n' + "\n".join(lines) + '"""'

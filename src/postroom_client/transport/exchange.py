@@ -103,7 +103,7 @@ class Patience:
 def pause_before_next(
     call: Call[Any], outcome: Reply | Fault, attempt: int, patience: Patience
 ) -> float | None:
-    """Seconds until another attempt is worthwhile; None if this outcome is final."""
+    """Return seconds until another attempt is worthwhile; None if this outcome is final."""
     if attempt >= patience.attempts or not _is_worth_repeating(call, outcome):
         return None
     if isinstance(outcome, Reply) and outcome.retry_after is not None:
@@ -165,7 +165,7 @@ def to_error(status: int, content: bytes, retry_after: int | None) -> PostroomEr
 
 
 def _is_removed_earlier(call: Call[Any], reply: Reply, attempt: int) -> bool:
-    """An earlier attempt whose answer was lost has already done it."""
+    """Return whether an earlier attempt whose answer was lost has already done it."""
     return call.method == "DELETE" and attempt > 1 and reply.status == NOT_FOUND
 
 
@@ -180,7 +180,7 @@ def path(*segments: str) -> str:
 
 
 def present(values: Mapping[str, object]) -> dict[str, str]:
-    """A query with the values that are given."""
+    """Return a query with the values that are given."""
     return {name: _spell(value) for name, value in values.items() if value is not None}
 
 
@@ -189,7 +189,10 @@ def _spell(value: object) -> str:
 
 
 def decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
-    """Made by one thread: msgspec 0.22 crashes if two decode a class for the first time at once."""
+    """Return a decoder made by one thread.
+
+    msgspec 0.22 crashes if two threads decode a class for the first time at once.
+    """
     found = _decoders.get(kind)
     if found is None:
         with _one_at_a_time:
@@ -213,4 +216,4 @@ def content(reply: Reply) -> bytes:
 
 
 def nothing(reply: Reply) -> None:
-    """The answer has no body."""
+    """Return nothing: the answer has no body."""

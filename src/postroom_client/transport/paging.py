@@ -8,7 +8,7 @@ from postroom_client.transport.exchange import Call
 
 
 def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of the next page; None if there is none."""
+    """Return the arguments of the next page; None if there is none."""
     if hasattr(page, "next"):
         name = "cursor" if "cursor" in kwargs else "after"
         return {**kwargs, name: page.next} if page.next and page.data else None

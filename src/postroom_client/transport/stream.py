@@ -62,13 +62,13 @@ class Subscription:
         self._failures = 0
 
     def request(self) -> str:
-        """The subscribe message of a new connection."""
+        """Return the subscribe message of a new connection."""
         wanted = {name: values for name, values in self._filters.items() if values}
         resume = {} if self.last_event_id is None else {"last_event_id": self.last_event_id}
         return msgspec.json.encode({"type": "subscribe", **wanted, **resume}).decode()
 
     def take(self, text: str) -> Frame | None:
-        """A frame to return, or None. Raises StreamRefused on the server's error."""
+        """Return a frame, or None. Raises StreamRefused on the server's error."""
         head = _read_head(text)
         self._failures = 0
         if head.type == "error":
@@ -81,7 +81,7 @@ class Subscription:
         return Frame(head.event_id, head.event, text)
 
     def pause_after(self, error: Exception) -> float:
-        """Seconds to wait before the next connection; raises if a retry cannot help."""
+        """Return seconds to wait before the next connection; raises if a retry cannot help."""
         _raise_if_final(error)
         self._failures += 1
         return backoff(self._failures, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
@@ -136,7 +136,7 @@ PASSING_ERRORS = (OSError, TimeoutError, ConnectionClosed, InvalidHandshake, EOF
 def frames(
     base_url: str, api_key: str, subscription: Subscription, on_pause: OnPause | None = None
 ) -> Generator[Frame, None, None]:
-    """Every event from here on; ends only by an exception or by the caller."""
+    """Yield every event from here on; ends only by an exception or by the caller."""
     while True:
         try:
             yield from _one_connection(base_url, api_key, subscription)
@@ -163,7 +163,7 @@ def _one_connection(base_url: str, api_key: str, subscription: Subscription) -> 
 async def async_frames(
     base_url: str, api_key: str, subscription: Subscription, on_pause: OnPause | None = None
 ) -> AsyncGenerator[Frame, None]:
-    """Like `frames`, awaited."""
+    """Yield like `frames`, awaited."""
     while True:
         try:
             async with aclosing(_one_async_connection(base_url, api_key, subscription)) as connection:

@@ -24,13 +24,13 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, ht
 
 
 def require_visible(api_key: str) -> None:
-    """A key is ASCII; anything else was copied wrong, and no header could carry it."""
+    """Require an ASCII key: anything else was copied wrong, and no header could carry it."""
     if not (api_key.isascii() and api_key.isprintable()):
         raise Unauthorized("The API key has invalid characters. Copy it again.")
 
 
 def trusted() -> ssl.SSLContext:
-    """The system's certificate authorities, loaded once: that takes longer than most calls."""
+    """Return the system's certificate authorities, loaded once: that takes longer than most calls."""
     return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -45,7 +45,7 @@ def headers(api_key: str) -> dict[str, str]:
 
 
 def trace_headers() -> dict[str, str]:
-    """The trace that this program is in, if it uses OpenTelemetry; its library is never loaded for that."""
+    """Return the trace that this program is in, if it uses OpenTelemetry, which is never loaded for that."""
     propagate = sys.modules.get("opentelemetry.propagate")
     if propagate is None:
         return {}
@@ -57,7 +57,7 @@ def trace_headers() -> dict[str, str]:
 def build(
     http: httpx2.Client | httpx2.AsyncClient, call: Call[Any], on_progress: OnProgress | None
 ) -> httpx2.Request:
-    """One request for every attempt, so that all of them are identical."""
+    """Build one request for every attempt, so that all of them are identical."""
     try:
         return http.build_request(
             call.method,
@@ -85,7 +85,7 @@ def _body(call: Call[Any], on_progress: OnProgress) -> dict[str, Any]:
 
 
 def ignore_progress(done: int, total: int | None) -> None:
-    """Nobody watches."""
+    """Ignore progress: nobody watches."""
 
 
 class CountedFile:
