@@ -31,7 +31,10 @@ def is_explained(error: Exception) -> bool:
 
 
 def run(arguments: list[str]) -> None:
-    """A server without flags starts without the option parser, which is a fifth of all that a start loads."""
+    """Start the server without the option parser if there are no flags.
+
+    The parser is a fifth of all that a start loads.
+    """
     if arguments == ["serve"]:
         from postroom.commands import server
 
@@ -45,7 +48,7 @@ def run(arguments: list[str]) -> None:
 
 
 def with_kind(arguments: list[str]) -> list[str]:
-    """`postroom import imap://…`: the URL says which kind of import it is."""
+    """Add the kind to `postroom import imap://…`, whose URL shows it."""
     is_mailbox = (
         arguments[:1] == ["import"] and arguments[1:2] and arguments[1].startswith(("imap:", "imaps:"))
     )

@@ -130,7 +130,7 @@ async def serving(
     resolver: Resolver | None = None,
     make_key: Callable[[], bytes] = dkim.generate_key,
 ) -> AsyncIterator[Postroom]:
-    """The server runs inside the block, and has finished its work after it."""
+    """Run the server inside the block. After it, all its work is finished."""
     async with contextlib.AsyncExitStack() as stack:
         struct_types.prepare()
         log.use(config.log)

@@ -31,7 +31,7 @@ def _iso_seconds(seconds: int) -> str:
 
 
 def to_mail_date(moment: int) -> str:
-    """In the form of RFC 5322 section 3.3."""
+    """Return the form of RFC 5322, 3.3."""
     return _mail_date(moment // SECOND)
 
 
@@ -45,10 +45,10 @@ def from_iso(text: str) -> int:
 
 
 def start_of_day(moment: int) -> int:
-    """Midnight in UTC: the limits of a day are counted from it."""
+    """Return midnight in UTC: the limits of a day are counted from it."""
     return moment - moment % DAY
 
 
 def seconds_until(moment: int, now: int) -> int:
-    """Whole seconds, never less than one: the value of a Retry-After header."""
+    """Return whole seconds, never less than one: the value of a Retry-After header."""
     return max(1, -(-(moment - now) // SECOND))

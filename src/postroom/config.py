@@ -121,7 +121,10 @@ def allows_private_targets(config: Config) -> bool:
 
 
 def uses_journal(config: Config) -> bool:
-    """By default only with SQLite: with several nodes mail must not wait on one node's disk."""
+    """Return whether there is a journal, by default only with SQLite.
+
+    With several nodes, mail must not wait on one node's disk.
+    """
     return not config.database_url if config.journal is None else config.journal
 
 

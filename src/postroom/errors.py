@@ -393,6 +393,6 @@ def is_passing(error: BaseException) -> bool:
 
 
 def is_out_of_space(error: BaseException) -> bool:
-    """Judged by the text of the error and of its cause: each storage has its own type."""
+    """Return whether space ran out, by the text of the error and its cause: each storage has its own type."""
     reasons = f"{error} {error.__cause__}".lower()
     return any(words in reasons for words in OUT_OF_SPACE)

@@ -70,8 +70,9 @@ def iso(moment: int | None) -> str | None:
 
 
 def show_item(kind: type[Shown], item: Struct, /, **given: Any) -> Shown:
-    """An answer from a stored item: fields of the same name, times as text. `given` are fields that the item
-    does not have, or has in another form.
+    """Return an answer from a stored item: fields of the same name, times as text.
+
+    `given` are fields that the item does not have, or has in another form.
     """
     same = (name for name in kind.__struct_fields__ if name not in given and hasattr(item, name))
     return kind(**{name: _written(name, getattr(item, name)) for name in same}, **given)
@@ -84,7 +85,7 @@ def _written(name: str, value: Any) -> Any:
 
 
 def to_moment(given: datetime | None) -> int | None:
-    """In milliseconds."""
+    """Return milliseconds."""
     return None if given is None else int(given.timestamp() * 1000)
 
 
@@ -109,7 +110,7 @@ Outbound = Annotated[
 
 
 def explain(error: msgspec.ValidationError, kind: Any = None) -> ApiError:
-    """The error of the interface for a value that does not fit its type; it names the field."""
+    """Return the API's error for a value that does not fit its type; it names the field."""
     field, told = value_errors.describe(error, kind)
     if not field:
         return BadRequest(told)

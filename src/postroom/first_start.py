@@ -23,7 +23,7 @@ class FirstAccount(Struct, frozen=True):
 
 
 def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
-    """On an empty database: an account, its key and a link for its owner."""
+    """Make an account, its key and a link for its owner, on an empty database."""
     own = (secret_values.SYSTEM_EMAIL, secret_values.ORIGINS, secret_values.RETURN_PATH, REVIEW, web_push.OWN)
     secret_values.make_missing(tx, attachments.LINKS, *own)
     signing_keys.keep_current(tx, now)

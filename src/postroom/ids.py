@@ -30,7 +30,7 @@ _sequence = 0
 
 
 def new(prefix: str, now: int) -> str:
-    """Ids made by one process sort in the order they were made, unless the clock is set back by a second."""
+    """Return a new id. Those of one process sort by time, unless the clock is set back by a second."""
     moment, sequence = _tick(now)
     number = moment << 80 | 0x7 << 76 | sequence << 64 | 0b10 << 62 | _random.getrandbits(62)
     return f"{prefix}_{number:032x}"

@@ -31,14 +31,14 @@ class Logger:
         _write("error", event, facts)
 
     def seldom(self, event: str, **facts: object) -> None:
-        """For errors that repeat with every email: they must not fill a disk that may be full already."""
+        """Log errors that repeat with every email, but seldom: the disk may be full already."""
         now = time.monotonic()
         if now - self._seldom.get(event, -SELDOM_SECONDS) >= SELDOM_SECONDS:
             self._seldom[event] = now
             _write("error", event, facts)
 
     def exception(self, event: str, error: Exception | None = None, /, **facts: object) -> None:
-        """With the traceback of the given error, or of the current one in an except block."""
+        """Log with the traceback of the given error, or of the current one in an except block."""
         told = traceback.format_exc() if error is None else "".join(traceback.format_exception(error))
         _write("error", event, {**facts, "exception": told})
 
@@ -52,7 +52,7 @@ def get() -> Logger:
 
 
 def use(form: str) -> None:
-    """`logfmt` or `json`, for the whole process."""
+    """Use `logfmt` or `json` for the whole process."""
     _logger.writes_json = form == "json"
 
 
@@ -72,7 +72,7 @@ def _say(line: str) -> None:
 
 
 def _quoted(value: str) -> str:
-    """Always one line: untrusted text cannot start a new one."""
+    """Quote a value to one line: untrusted text cannot start a new one."""
     if _PLAIN.fullmatch(value):
         return value
     escaped = value.encode("unicode_escape").decode().replace('"', '\\"')

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 async def start_acme(
     stack: contextlib.AsyncExitStack, resources: Resources, certificate: Certificate
 ) -> None:
-    """The operator chose the authority: it may well be in their own network."""
+    """Start ACME. The operator chose the authority: it may well be in their own network."""
     fetcher = HttpCourier(resources.resolver, allow_private=True, limits=WebhookLimits(deadline_seconds=30))
     stack.push_async_callback(fetcher.close)
     own = own_names(resources.config)
@@ -42,7 +42,7 @@ async def start_acme(
 
 
 def open_dns(resources: Resources, fetcher: HttpCourier) -> "DnsChallenges | None":
-    """Without a provider, names are proved on ports 80 and 443."""
+    """Open the DNS provider. Without one, names are proved on ports 80 and 443."""
     config = resources.config
     if not config.dns_provider:
         return None
@@ -58,7 +58,7 @@ def open_dns(resources: Resources, fetcher: HttpCourier) -> "DnsChallenges | Non
 
 
 async def open_tracing(stack: contextlib.AsyncExitStack, config: Config) -> Tracing | None:
-    """Without a collector nothing of OpenTelemetry is loaded."""
+    """Open tracing. Without a collector nothing of OpenTelemetry is loaded."""
     if not config.otel_url:
         return None
     tracing = await pools.ONCE.run(start_tracing, config)
@@ -92,7 +92,7 @@ def start_rules(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
 
 
 def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> Judge:
-    """The operator chose its address: it may well be on this machine."""
+    """Start the judge. The operator chose its address: it may well be on this machine."""
     limits = WebhookLimits(deadline_seconds=resources.config.judge_seconds)
     fetcher = HttpCourier(resources.resolver, allow_private=True, limits=limits)
     stack.push_async_callback(fetcher.close)

@@ -68,7 +68,7 @@ class ServiceFaults(Struct):
     answered: dict[str, int] = field(default_factory=dict)  # when the last question with an answer was asked
 
     def note(self, name: str, words: str, reason: str, asked_at: int) -> None:
-        """A question that took longer to fail than a later one to be answered says nothing."""
+        """Record an answer. A failure is ignored if a question asked later has been answered already."""
         if asked_at < self.answered.get(name, 0):
             return
         since = self.found[name].since if name in self.found else asked_at

@@ -92,7 +92,7 @@ def acme_directory(name: str, value: str) -> str:
 
 
 def dns_provider(name: str, value: str) -> str:
-    """The name of a provider, or the URL of a server that takes dynamic updates."""
+    """Return the name of a provider, or the URL of a server that takes dynamic updates."""
     try:
         is_server = _DNS_SERVER.fullmatch(value) is not None and urlsplit(value).port != 0
     except ValueError:
@@ -243,7 +243,7 @@ def percent(name: str, value: str) -> float:
 
 
 def issuer(name: str, value: str) -> str:
-    """Compared exactly with the provider's own issuer."""
+    """Return the issuer as written: it is compared exactly with the provider's own."""
     parts = urlsplit(value)
     is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
     is_valid = parts.hostname and not parts.query and not parts.fragment and "@" not in parts.netloc

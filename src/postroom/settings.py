@@ -116,6 +116,6 @@ OF_THE_CLIENT = frozenset(
 
 
 def unknown_settings(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings and are none: probably misspelt."""
+    """Return variables that look like settings and are none: probably misspelt."""
     known = {setting.name for setting in SETTINGS} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith("POSTROOM_") and name not in known)

@@ -38,11 +38,11 @@ def new_span() -> str:
 
 
 def span_of_message(trace_id: str, message_id: str, is_inbound: bool) -> str:
-    """The span that a message stands for. A received email stands for one, in however many inboxes it is."""
+    """Return the span that a message stands for: one for a received email, in however many inboxes it is."""
     named = trace_id if is_inbound else f"{trace_id} {message_id}"
     return hashlib.sha256(named.encode()).hexdigest()[:SPAN_HEX]
 
 
 def of_message(trace_id: str, message_id: str, is_inbound: bool) -> str:
-    """The traceparent for what happens because of a message."""
+    """Return the traceparent for what happens because of a message."""
     return write(trace_id, span_of_message(trace_id, message_id, is_inbound))

@@ -112,7 +112,7 @@ def _grouped(bound: str) -> str:
 
 
 def _choices(path: str, kind: Any) -> str:
-    """The values that may stand at a path of a type."""
+    """Return the values that are allowed at a path of a type."""
     try:
         found = _values(inspect.type_info(kind), [step[1] or "[" for step in _STEP.finditer(path)])
     except TypeError:  # a type that the library cannot describe

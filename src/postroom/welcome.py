@@ -45,7 +45,7 @@ def welcome(postroom: "Postroom") -> str:
 
 
 def shown_key(postroom: "Postroom") -> str:
-    """A key set by the operator is not printed: a log may be read by many."""
+    """Return the key, unless the operator set it: a log may be read by many."""
     if postroom.resources.config.api_key:
         return "as POSTROOM_API_KEY says"
     return f"{postroom.first_token}   (shown only once)"
@@ -62,7 +62,7 @@ def link_url(config: Config, token: str) -> str:
 
 
 def way_out(config: Config) -> str:
-    """Without the password of a relay."""
+    """Return the outbound route, without the password of a relay."""
     if config.outbound == CAPTURE:
         return "captured locally, not sent (POSTROOM_OUTBOUND=mx sends it)"
     return "directly to the recipients' mail servers" if config.outbound == "mx" else "through a relay"

@@ -45,7 +45,10 @@ async def put(resources: Resources, request: DavRequest, place: DavPath) -> DavA
 
 
 def schedule_tag(stored: CalendarEvent | None) -> dict[str, str]:
-    """RFC 6638, section 3.2.10. No ETag: an event is not stored as it came (RFC 4791, section 5.3.4)."""
+    """Return the Schedule-Tag (RFC 6638, 3.2.10).
+
+    There is no ETag: an event is not stored as it came (RFC 4791, 5.3.4).
+    """
     is_ordered = stored is not None and bool(stored.series.part.attendees)
     return {"Schedule-Tag": properties.etag(stored.version)} if stored is not None and is_ordered else {}
 
@@ -63,7 +66,7 @@ def require_writable(calendar: InboxCalendar) -> None:
 
 
 def require_version(request: DavRequest, event: CalendarEvent | None) -> None:
-    """RFC 9110, section 13.1; for invitations also RFC 6638, section 3.2.10."""
+    """Check the preconditions (RFC 9110, 13.1), for invitations also of RFC 6638, 3.2.10."""
     held = "" if event is None else properties.etag(event.version)
     wanted = [request.headers.get(name) for name in ("if-match", "if-schedule-tag-match")]
     for given in filter(None, wanted):
@@ -99,7 +102,7 @@ async def delete(resources: Resources, request: DavRequest, place: DavPath) -> D
 
 
 async def make_calendar(resources: Resources, request: DavRequest, place: DavPath) -> DavAnswer:
-    """MKCALENDAR, and MKCOL that says it makes a calendar (RFC 5689)."""
+    """Make a calendar, by MKCALENDAR or by an extended MKCOL (RFC 5689)."""
     require_any(request.caller.permissions, WRITING)
     if not place.name or place.file_name or place.is_schedule:
         reason = "Make a calendar below your own path."
@@ -147,7 +150,7 @@ def require_events(given: XmlElement) -> None:
 
 
 def read_zone(value: str) -> str | None:
-    """The zone that a VTIMEZONE names, if it is known by that."""
+    """Return the zone that a VTIMEZONE names, if it is known by that."""
     named = (line.value.strip() for line in content_lines(value.encode()) if line.name == "TZID")
     found = known_zone(next(named, ""))
     return None if found is None else found.key
@@ -156,7 +159,7 @@ def read_zone(value: str) -> str | None:
 async def change_properties(
     resources: Resources, request: DavRequest, place: DavPath, path: str
 ) -> DavAnswer:
-    """All of them are changed, or none (RFC 4918, section 9.2)."""
+    """Change all properties, or none (RFC 4918, 9.2)."""
     require_any(request.caller.permissions, WRITING)
     root = await pools.READING.run(read_xml, request.body)
     if root is None or root.name != d("propertyupdate"):

@@ -137,7 +137,7 @@ class FilePart(Struct):
 
 
 def read_parts(content: bytes) -> list[FilePart]:
-    """The VEVENTs of a file that we wrote, with their alarms."""
+    """Return the VEVENTs of a file that we wrote, with their alarms."""
     outer = FilePart("", [], [])
     opened = [outer]
     for line in content_lines(content):

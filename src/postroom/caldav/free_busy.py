@@ -45,7 +45,7 @@ def stamp(moment: int) -> str:
 
 
 def ask(tx: Tx, request: DavRequest, now: int) -> bytes:
-    """The free and busy time of the attendees, each as far as the key sees it."""
+    """Return the free and busy time of the attendees, each as far as the key sees it."""
     people, time, uid = read_question(request.body)
     steps = StepBudget()
     answered = []

@@ -56,7 +56,7 @@ def read(path: str, inbox: Inbox) -> DavPath:
 
 
 def is_name(name: str) -> bool:
-    """Bytes that are no UTF-8 come as U+FFFD: two names would be one."""
+    """Return whether a name is valid. Bytes that are no UTF-8 come as U+FFFD: two names would be one."""
     is_plain = name.isprintable() and "\ufffd" not in name
     return 0 < len(name) <= LONGEST_NAME and is_plain and name not in (".", "..")
 

@@ -50,7 +50,7 @@ def etag(version: int) -> str:
 
 
 def shared(reader: PropertyReader) -> Values:
-    """Every resource has them."""
+    """Return the properties that every resource has."""
     own = element_of_principal(reader)
     return {
         d("current-user-principal"): lambda: own,
@@ -85,7 +85,7 @@ def of_root(reader: PropertyReader) -> Values:
 
 
 def of_home(reader: PropertyReader) -> Values:
-    """The principal and the home of its calendars in one."""
+    """Return those of the principal and of the home of its calendars, which are one resource."""
     inbox, home = reader.inbox, reader.home
     addresses = "".join(element(d("href"), text(f"mailto:{each}")) for each in inbox.own_addresses)
     return shared(reader) | {
@@ -175,7 +175,7 @@ ALL = frozenset(
 
 
 def answer(path: str, values: Values, wanted: Sequence[str] | None, names_only: bool = False) -> Responded:
-    """`wanted` None: the usual ones (`allprop`)."""
+    """Answer for a resource. `wanted` None: the usual properties (`allprop`)."""
     if names_only:
         return Responded(path, [(name, "") for name in values])
     if wanted is None:

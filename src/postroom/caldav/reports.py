@@ -109,7 +109,7 @@ def write_events(
 
 
 def content_of(event: CalendarEvent) -> bytes:
-    """The same bytes as long as the event has the same version."""
+    """Return the file of an event: the same bytes as long as the event has the same version."""
     now = datetime.fromtimestamp(event.updated_at / 1000, UTC)
     return write_object(event.series, now, calendar_files.kept_of(event))
 
@@ -124,7 +124,7 @@ def write_file(
 
 
 def expanded(event: CalendarEvent, time: TimeRange, steps: StepBudget) -> bytes:
-    """RFC 4791, section 9.6.5: each occurrence alone, in UTC."""
+    """Return each occurrence alone, in UTC (RFC 4791, 9.6.5)."""
     series = event.series
     found = occurrences(series, time.since, time.until, EXPANDED, "UTC", steps)
     parts: list[tuple[Series, Kept]] = []
@@ -155,7 +155,7 @@ def find_named(tx: Tx, calendar: InboxCalendar, names: Sequence[str]) -> dict[st
 
 
 def read_names(report: XmlElement, reader: PropertyReader, place: paths.DavPath) -> list[str | None]:
-    """The names of the files; None for what is elsewhere."""
+    """Return the names of the files; None for one that is elsewhere."""
     hrefs = list(report.all(d("href")))
     if len(hrefs) > MULTIGET:
         raise BadRequest(f"A calendar-multiget names at most {MULTIGET} files. Ask for the rest apart.")

@@ -184,7 +184,7 @@ def path_of(reader: PropertyReader, place: DavPath) -> str:
 
 
 def read_wanted(root: XmlElement | None) -> tuple[list[str] | None, bool]:
-    """The names that are asked for; None: the usual ones."""
+    """Return the names that are asked for; None: the usual ones."""
     if root is None or root.child(d("allprop")) is not None:
         return None, False
     if root.child(d("propname")) is not None:
@@ -202,7 +202,7 @@ def describe(found: list[tuple[str, Values]], wanted: Sequence[str] | None, name
 def find_resources(
     tx: Tx, reader: PropertyReader, place: DavPath, with_members: bool
 ) -> list[tuple[str, Values]]:
-    """The resource of a path, and with `with_members` those right below it."""
+    """Return the resource of a path, and with `with_members` those right below it."""
     if place.is_root:
         found = [(paths.ROOT, properties.of_root(reader))]
         return [*found, *([(reader.home, properties.of_home(reader))] if with_members else [])]

@@ -33,7 +33,7 @@ def a(local: str) -> str:
 
 
 def text(value: str) -> str:
-    """Escaped; characters that XML cannot hold are left out."""
+    """Escape a text; characters that XML cannot hold are left out."""
     clean = _IMPOSSIBLE.sub("", value)
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
@@ -43,7 +43,7 @@ def attribute(value: str) -> str:
 
 
 def element(name: str, content: str = "", /, **attributes: str) -> str:
-    """Of a `{namespace}local` name; `content` is XML already."""
+    """Return an element with a `{namespace}local` name; `content` is XML already."""
     namespace, _, local = name[1:].partition("}")
     given = "".join(f' {key}="{attribute(value)}"' for key, value in attributes.items())
     prefix = PREFIXES.get(namespace)
@@ -102,7 +102,7 @@ def _status(status: int) -> str:
 
 
 def error(name: str, message: str, inner: str = "") -> bytes:
-    """A precondition that does not hold, with a sentence for people."""
+    """Return the precondition that does not hold, with a sentence for people."""
     said = element(d("responsedescription"), text(message))
     return _document(f"<D:error{DECLARED}>{element(name, inner)}{said}</D:error>")
 

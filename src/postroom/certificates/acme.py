@@ -182,7 +182,7 @@ class AcmeClient:
     async def _post(
         self, url: str, payload: object, limit: int = MAX_JSON_BYTES, *, with_key: bool = False
     ) -> AcmeAnswer:
-        """A signed request; without a payload a POST-as-GET (RFC 8555 section 6.3)."""
+        """Post a signed request; without a payload a POST-as-GET (RFC 8555, 6.3)."""
         for _ in range(MAX_TRIES):
             body = self._sign(self._require_own_host(url), payload, await self._take_nonce(), with_key)
             fetched = await self._fetch("POST", url, JOSE, body, limit)
@@ -238,7 +238,7 @@ def _origin(url: str) -> tuple[str, str] | None:
 
 
 def public_jwk(key: ec.EllipticCurvePrivateKey) -> dict[str, str]:
-    """The public key with its members in the order of a thumbprint (RFC 7638)."""
+    """Return the public key with its members in the order of a thumbprint (RFC 7638)."""
     numbers = key.public_key().public_numbers()
     return {
         "crv": "P-256",
@@ -271,7 +271,7 @@ def _problem_kind(found: CertificateOrder | AuthorizationState) -> str:
 
 
 def _describe(problem: AcmeProblem) -> str:
-    """One line without control characters: it goes to logs, pages and events."""
+    """Return one line without control characters: it goes to logs, pages and events."""
     text = problem.detail or problem.type.rpartition(":")[2] or "no reason given"
     return "".join(letter if letter.isprintable() else " " for letter in text[:300])
 
@@ -291,7 +291,7 @@ def _read_problem(body: bytes) -> AcmeProblem:
 
 
 def _is_token(value: str) -> bool:
-    """Base64url (RFC 8555 sections 6.5.1 and 8)."""
+    """Return whether the value is base64url (RFC 8555, 6.5.1 and 8)."""
     return 0 < len(value) <= 256 and value.isascii() and value.replace("-", "").replace("_", "").isalnum()
 
 

@@ -130,7 +130,7 @@ def record_issued(tx: Tx, name: str, chain: str, key: str, expires_at: int, due_
 
 
 def record_failure(tx: Tx, failed: StoredCertificate, error: str, retry_at: int | None, now: int) -> None:
-    """The certificate that is there stays in use."""
+    """Record a failure. The existing certificate stays in use."""
     wait = min(FIRST_RETRY * 2 ** min(failed.failures, 8), LONGEST_RETRY)
     tx.run(
         "update acme_certificates set failures = failures + 1, error = :error, due_at = :due_at"
@@ -183,7 +183,7 @@ def remove_challenges(tx: Tx, names: Sequence[str]) -> None:
 
 
 def answer_http(tx: Tx, token: str, now: int) -> str | None:
-    """The key authorization that the authority wants to read (RFC 8555 section 8.3)."""
+    """Return the key authorization that the authority wants to read (RFC 8555, 8.3)."""
     row = tx.one(
         "select key_authorization from acme_challenges where token = :token and type = 'http-01'"
         " and expires_at > :now",

@@ -54,7 +54,10 @@ class DnsChallenges:
                 log.get().error("a DNS record stays", name=name, reason=error.reason)
 
     async def _wait_until_visible(self, zone: Zone, name: str, value: str) -> None:
-        """After a minute the authority is asked in any case: it may see servers that this machine cannot."""
+        """Wait up to a minute until the record is visible.
+
+        The authority may see servers that this machine cannot.
+        """
         try:
             async with asyncio.timeout(VISIBLE_SECONDS):
                 servers = await self._find_servers(zone)
@@ -75,7 +78,7 @@ def to_value(key_authorization: str) -> str:
 
 
 async def _has(server: str, name: str, value: str) -> bool:
-    """Its own resolver: nothing is cached."""
+    """Ask the server by a resolver without a cache."""
     resolver = Resolver([server], deadline_seconds=ANSWER_SECONDS)
     try:
         return value.encode() in await resolver.txt(name)

@@ -20,7 +20,7 @@ class CertificatesInUse:
         self._installed: dict[str, int | None] = {}
 
     def find_changed(self, issued: Mapping[str, int]) -> list[str]:
-        """The names whose certificate is to be installed; what nobody needs any more is removed."""
+        """Return the names whose certificate is to be installed; remove those that nobody needs any more."""
         for name in self._certificate.others.keys() - issued.keys():
             del self._certificate.others[name]
             self._installed.pop(name, None)
@@ -28,12 +28,15 @@ class CertificatesInUse:
         return [name for name, moment in issued.items() if self._installed.get(name) != moment]
 
     async def install(self, stored: Sequence[StoredCertificate]) -> None:
-        """A certificate that cannot be loaded is logged, and the old one stays."""
+        """Install a certificate. If it cannot be loaded, log that and keep the old one."""
         for each in stored:
             await pools.ONCE.run(self._install, each)
 
     async def show_challenges(self, challenges: Sequence[OpenChallenge]) -> None:
-        """A client that asks for a name with a challenge gets the certificate that answers it."""
+        """Show the challenges.
+
+        A client that asks for a name with a challenge gets the certificate that answers it.
+        """
         shown = {each.name: await pools.ONCE.run(self._make_challenge, each) for each in challenges}
         self._certificate.challenges = shown
 
@@ -68,7 +71,7 @@ class CertificatesInUse:
 
 
 def first_files(own: CertificateFiles) -> CertificateFiles:
-    """The file of the last run, or a self-signed certificate until there is one."""
+    """Return the file of the last run, or a self-signed certificate until there is one."""
     file = own.key.with_name(FILE_NAME)
     if not file.exists():
         write(file, own.key.read_text() + own.certificate.read_text())

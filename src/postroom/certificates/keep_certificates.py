@@ -64,7 +64,7 @@ class CertificateKeeper:
             await self._in_use.show_challenges(await self._resources.db.read(certificates.list_tls, now))
 
     async def _publish(self, challenge: OpenChallenge) -> None:
-        """The bell makes the other nodes show it too: the authority may come to any of them."""
+        """Publish a challenge on all nodes, by a bell: the authority may come to any of them."""
         resources = self._resources
         if challenge.type == certificates.DNS_01 and self._dns is not None:
             await self._dns.show(challenge)
@@ -74,7 +74,7 @@ class CertificateKeeper:
         resources.db.ring(BELL)
 
     async def _choose(self, due: StoredCertificate) -> str:
-        """A name in a zone that is not ours to change is proved by TLS."""
+        """Choose how to prove a name: by TLS if its zone is not ours to change."""
         if self._dns is not None and self._asks_dns and await self._dns.covers(due.names):
             return certificates.DNS_01
         return self._type

@@ -108,7 +108,7 @@ async def _order(
 async def _open_account(
     resources: Resources, courier: acme.AuthorityFetcher, *, is_forgotten: bool = False
 ) -> acme.AcmeClient:
-    """The key is stored before it is registered: a lost answer makes no second account."""
+    """Open the account. Its key is stored before it is registered: a lost answer makes no second account."""
     directory = resources.config.acme
     stored = await resources.db.read(certificates.find_account, directory)
     if stored is None:
@@ -149,7 +149,7 @@ def check(
 
 
 def _require_usable(chain: bytes, key: ec.EllipticCurvePrivateKey) -> None:
-    """As the listeners load it, which refuse what is weak or no text."""
+    """Load the chain as the listeners do, which refuse weak or unreadable ones."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(to_pem(key).encode() + chain)
         file.flush()
@@ -161,7 +161,7 @@ def _require_usable(chain: bytes, key: ec.EllipticCurvePrivateKey) -> None:
 
 
 def renewal_time(name: str, starts_at: int, ends_at: int) -> int:
-    """With a third of the lifetime left, or up to 3 % of it earlier, by the name."""
+    """Return when a third of the lifetime is left, or up to 3 % of it earlier, by the name."""
     lifetime = ends_at - starts_at
     share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) / 2**32
     return ends_at - lifetime // 3 - int(share * lifetime * STAGGER_PERCENT / 100)
@@ -188,14 +188,14 @@ def _store(tx: Tx, wanted: StoredCertificate, issued: IssuedCertificate, now: in
 
 
 def _store_failure(tx: Tx, wanted: StoredCertificate, error: str, retry_at: int | None, now: int) -> None:
-    """One event for a row of failures: the first, and the first after a success."""
+    """Store a failure. A row of failures makes one event, at the first since a success."""
     certificates.record_failure(tx, wanted, error, retry_at, now)
     if wanted.failures == 0:
         _announce(tx, kinds.CERTIFICATE_FAILED, wanted.name, wanted.expires_at, error, now)
 
 
 def _announce(tx: Tx, kind: str, name: str, expires_at: int | None, error: str | None, now: int) -> None:
-    """Only the server's first account hears of it: its owner runs the server."""
+    """Announce it to the server's first account only: its owner runs the server."""
     first = accounts.find_first(tx)
     if first is None:
         return

@@ -14,7 +14,7 @@ ACME_IDENTIFIER = x509.ObjectIdentifier("1.3.6.1.5.5.7.1.31")  # RFC 8737 sectio
 
 
 def make(name: str, key_authorization: str) -> str:
-    """Key and certificate as PEM, valid for a day."""
+    """Return key and certificate as PEM, valid for a day."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64])])
     digest = b"\x04\x20" + hashlib.sha256(key_authorization.encode()).digest()  # an OCTET STRING of DER

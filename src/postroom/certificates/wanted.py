@@ -15,13 +15,13 @@ LOOKUPS_AT_ONCE = 8
 
 
 def own_names(config: Config) -> tuple[str, ...]:
-    """The mail host, as MX records name it, and the host of the base URL."""
+    """Return the mail host, as MX records name it, and the host of the base URL."""
     host = urlsplit(config.base_url).hostname or ""
     return tuple(dict.fromkeys(name for name in (config.domain, host) if is_public_name(name)))
 
 
 def is_public_name(name: str) -> bool:
-    """Authorities sign no addresses and no names of a private network."""
+    """Return whether authorities sign for it: for no address, and no name of a private network."""
     with contextlib.suppress(ValueError):
         ip_address(name)
         return False
@@ -29,7 +29,7 @@ def is_public_name(name: str) -> bool:
 
 
 async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple[str, ...]]:
-    """Each with its own certificate. A host of a domain is asked for once its name leads here.
+    """List the wanted certificates, one per host. A host of a domain counts once its name leads here.
 
     A host in `in_use` stays while DNS gives no answer.
     """
@@ -50,7 +50,7 @@ async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple
 
 
 def list_hosts(tx: Tx, service_domain: str, has_policy: bool) -> list[str]:
-    """The hosts of MTA-STS policies, and the names by which mail clients of a domain may know this server."""
+    """Return the hosts of MTA-STS policies, and names by which mail clients may know this server."""
     verified = domains.list_verified_names(tx)
     policies = [f"mta-sts.{name}" for name in (service_domain, *verified)] if has_policy else []
     return [*policies, *(f"mail.{name}" for name in verified)]

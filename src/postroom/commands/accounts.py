@@ -172,7 +172,7 @@ def delete_account(
 
 
 async def remove_rows(db: "Database", config: Config) -> None:
-    """Until only mail is left. If the command is stopped here, the server finishes it."""
+    """Remove rows until only mail is left. If the command is stopped here, the server finishes it."""
     from postroom.clock import SystemClock
     from postroom.mailbox import inboxes
     from postroom.upkeep import account_removal
@@ -183,7 +183,7 @@ async def remove_rows(db: "Database", config: Config) -> None:
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes; None for `none`."""
+    """Return the bytes; None for `none`."""
     if text == "none":
         return None
     found = SIZE.fullmatch(text.replace(" ", ""))

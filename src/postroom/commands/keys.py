@@ -88,7 +88,7 @@ def revoke_key(context: CommandContext, key_id: str, account: str | None) -> Non
 
 
 def _extend(name: str, handler: Callable[..., None]) -> None:
-    """The client's command with one more option."""
+    """Extend the client's command with one more option."""
     register(GROUPS["keys"], name, handler, [*signature(ROWS[f"keys {name}"]), ACCOUNT])
 
 

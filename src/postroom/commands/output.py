@@ -9,7 +9,7 @@ BETWEEN_WORDS = re.compile("(?=[A-Z])")  # of a name of the interface
 
 
 def is_for_programs(as_json: bool | None) -> bool:
-    """JSON if asked for, or if the output is not a terminal."""
+    """Return whether to print JSON: if asked for, or if the output is not a terminal."""
     return not output.is_terminal() if as_json is None else as_json
 
 
@@ -30,7 +30,7 @@ def print_record(record: dict[str, str], as_json: bool | None, note: str) -> Non
 
 
 def print_table(rows: list[dict[str, Any]], as_json: bool | None, empty: str) -> None:
-    """As JSON in the shape of every list of the interface."""
+    """Print a table. As JSON it has the shape of every list of the API."""
     if is_for_programs(as_json):
         output.print_json(output.encode({"data": rows, "total": len(rows)}))
     elif not rows:

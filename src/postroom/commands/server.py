@@ -51,7 +51,7 @@ async def _serve(config: Config) -> None:
 
 
 def _say_goodbye() -> None:
-    """On a terminal, below the ^C that it shows."""
+    """Say goodbye, on a terminal below the ^C that it shows."""
     start = "\n" if sys.stdout.isatty() else ""
     with contextlib.suppress(OSError):  # nobody reads any more
         print(f"{start}Postroom has stopped. No data is lost. Start it again: postroom serve", flush=True)
@@ -82,7 +82,7 @@ async def _record_key(postroom: "Postroom") -> None:
 
 
 async def _say_if_it_is_no_key(resources: "Resources", api_key: str) -> None:
-    """Only a warning: if the database fails at this moment, the server starts anyway."""
+    """Warn if it is no key. If the database fails at this moment, the server starts anyway."""
     from postroom.accounts import keys
     from postroom.errors import Unavailable
 

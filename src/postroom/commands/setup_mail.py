@@ -33,7 +33,7 @@ class FirstMail:
                 yield self._send(client, inbox, owner)
 
     def _find_key(self) -> str:
-        """One that this server takes: the environment's, the profile's, or a new one."""
+        """Return a key that this server takes: the environment's, the profile's, or a new one."""
         known = [os.environ.get("POSTROOM_API_KEY", "")]
         stored = profiles.load().profiles.values()
         known += [each.api_key for each in stored if each.base_url == self._base_url]
@@ -73,7 +73,7 @@ class FirstMail:
         return Finding("inbox", "pass", inbox)
 
     def _send(self, client: Client, inbox: str, owner: str) -> Finding:
-        """An email that went before is not sent again."""
+        """Send an email, unless it went before."""
         for message in client.list_messages(inbox, direction="outbound", limit=SEARCHED_MESSAGES).data:
             if message.subject == SUBJECT and owner in message.header_to and message.status != "failed":
                 return to_finding(wait_until_settled(client, message.id))

@@ -200,7 +200,10 @@ class SetupSteps:
         return False
 
     def _note_stray_addresses(self, config: Config) -> None:
-        """An AAAA record of another machine: clients try it first, and get no certificate or no answer."""
+        """Report AAAA records of another machine.
+
+        Clients try it first, and get no certificate or no answer.
+        """
         shown = run(with_resolver(lambda each: reachability.find_ipv6(each, config.domain)))
         if stray := [each for each in shown if each != self._addresses.ipv6]:
             step = f"Remove the AAAA record of {config.domain}, or give the address with --address."
@@ -218,7 +221,7 @@ class SetupSteps:
         self.note("DNS records", "warn" if wrong else "pass", f"{wanted - wrong} of {wanted} are right")
 
     def _note_failures(self, reasons: list[str]) -> None:
-        """Each reason once, however many records it concerns."""
+        """Report each reason once, however many records it concerns."""
         if reasons:
             self.fail("DNS provider", " ".join(dict.fromkeys(reasons)), PROVIDER_FAILED)
 
@@ -287,7 +290,7 @@ async def find_missing(wanted: list[WantedRecord], is_waited_for: bool) -> list[
 async def set_at_provider(
     config: Config, wanted: list[WantedRecord], replaces: bool
 ) -> list[SetRecordOutcome]:
-    """The operator chose the provider: its address may be in their own network."""
+    """Set the records at the provider, which may be in the operator's own network."""
     resolver = Resolver()
     limits = WebhookLimits(deadline_seconds=PROVIDER_SECONDS)
     fetcher = HttpCourier(resolver, allow_private=True, limits=limits)

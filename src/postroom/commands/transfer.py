@@ -176,7 +176,7 @@ def _import(
     as_json: bool | None,
     aliases: "Mapping[str, Sequence[str]] | None" = None,
 ) -> None:
-    """From each source into its inbox, after its aliases: email in their name counts as sent.
+    """Import from each source into its inbox, after its aliases: email in their name counts as sent.
 
     Emails are parsed by one process per core.
     """
@@ -260,7 +260,7 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | Non
 
 @contextmanager
 def progress(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, nothing for a program."""
+    """Show a progress bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda by: None
         return

@@ -25,7 +25,7 @@ class Dialer(Struct, frozen=True):
     opportunistic: ssl.SSLContext  # encrypts to any certificate (RFC 7435)
 
     async def open_mx(self, hop: Hop, port: int) -> SmtpSession:
-        """With TLS if possible, else in the clear: for an unknown server that is better than no mail."""
+        """Connect with TLS if possible, else in the clear: for an unknown server better than no mail."""
         session = await self._greeted(hop.host, hop.ip, port)
         try:
             await self._upgrade(session, self.opportunistic)
@@ -134,7 +134,7 @@ class RestingSessions:
         self._goodbyes: set[asyncio.Task[None]] = set()
 
     def take(self, key: str) -> SmtpSession | None:
-        """The session used last, which is the least likely to have been closed by the server."""
+        """Take the session used last, which is the least likely to have been closed by the server."""
         while (session := self._newest(key)) is not None:
             self._resting.pop(session)[1].cancel()
             if session.is_reusable:
@@ -175,7 +175,7 @@ class RestingSessions:
 
 
 def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
-    """Checked before anything confidential is sent."""
+    """Require TLS as needed, before anything confidential is sent."""
     if need is not None and need.usable and not need.is_met_by(session.certificates()):
         reason = f"the certificate of {session.host} does not match its TLSA records (DANE)"
         raise TlsFailed(reason)

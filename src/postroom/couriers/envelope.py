@@ -20,7 +20,7 @@ class OutgoingEnvelope(Struct, frozen=True):
 
 
 def require_sendable(mail: OutgoingMail) -> None:
-    """Nothing in the email may be read as a command by any server, however it treats line ends."""
+    """Refuse an email of which any server may read a part as a command, however it treats line ends."""
     for address in (mail.mail_from, mail.recipient):
         if _UNSAFE.search(address) or len(address) > ADDRESS_CHARACTERS:
             raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")

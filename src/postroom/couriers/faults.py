@@ -5,7 +5,7 @@ import ssl
 
 
 def describe(error: BaseException) -> str:
-    """A network error in a few words."""
+    """Describe a network error in a few words."""
     if isinstance(error, TimeoutError):
         return "took too long"
     cause = _cause(error)

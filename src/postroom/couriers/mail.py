@@ -102,7 +102,10 @@ class SmtpCourier:
         return self._relay.host if self._relay else domain.lower()
 
     async def _find_policy(self, domain: str, mail: OutgoingMail) -> PolicedDestination:
-        """No policy for a relay, which has its own, or for a TLS report, which goes even if TLS fails."""
+        """Return the TLS policy.
+
+        None for a relay, which has its own, or a TLS report, which goes even if TLS fails.
+        """
         if self._relay is not None or mail.is_tls_report:
             return PolicedDestination(domain, None, is_free=True)
         policy = None if self._policies is None else await self._policies.find(domain)
@@ -157,7 +160,10 @@ class SmtpCourier:
     async def _open_as_asked(
         self, destination: PolicedDestination, hop: Hop, need: DaneNeed | None
     ) -> SmtpSession:
-        """DANE comes before MTA-STS, which must not override a failure of DANE (RFC 8461 section 2)."""
+        """Connect as the policy asks.
+
+        DANE comes first: MTA-STS must not override its failure (RFC 8461, 2).
+        """
         policy = destination.policy
         if need is not None and (need.usable or not destination.is_enforced):
             session = await self._dialer.open_dane_mx(hop, self._port, need)
@@ -174,7 +180,7 @@ class SmtpCourier:
         return session
 
     async def _find_need(self, domain: str, host: str) -> DaneNeed | None:
-        """Without a valid answer a record may be withheld from us: then the host is not used."""
+        """Return the DANE records. Without a valid answer one may be withheld: then the host is not used."""
         try:
             return await find_need(self._resolver, domain, host, self._port)
         except DnsTemporary as error:
@@ -215,7 +221,7 @@ class SmtpCourier:
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:
-    """The same failure as a temporary one: the relay has not yet judged the mail."""
+    """Return the same failure as a temporary one: the relay has not yet decided on the email."""
     return DeliveryError(error.reason, permanent=False, code=error.code, enhanced=error.enhanced)
 
 

@@ -55,7 +55,7 @@ class OutboundRouting:
         return courier
 
     async def _check(self, relay: Relay) -> Relay:
-        """A tenant chose the relay: it is checked like a webhook, and connected at the checked address."""
+        """Check a relay of a tenant like a webhook, and connect at the checked address."""
         try:
             found = await resolve_target(self._resolver, f"https://{relay.host}/", self._allow_private)
         except ForbiddenTarget as error:
@@ -78,4 +78,4 @@ class CapturingCourier:
         return Receipt(250, "2.0.0 Captured, not sent.", captured=mail.raw[: mail.signature_bytes])
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

@@ -30,7 +30,7 @@ async def find_hops(
     allow_private: bool = False,
     shuffle: Callable[[list[str]], None] = random.shuffle,
 ) -> list[Hop]:
-    """At least one hop, at most MAX_ADDRESSES. Raises DeliveryError if there is none."""
+    """Return 1 to MAX_ADDRESSES hops. Raises DeliveryError if there is none."""
     hosts = (await _hosts(resolver, domain, shuffle))[:_MAX_HOSTS]
     answers = await asyncio.gather(*(resolver.addresses(host) for host in hosts), return_exceptions=True)
     found: list[Hop] = []

@@ -151,7 +151,7 @@ class SmtpSession:
         self._require(reply, "AUTH")
 
     async def sign_in_with_token(self, username: str, token: str) -> None:
-        """Login by OAuth: OAUTHBEARER (RFC 7628), or the older XOAUTH2."""
+        """Sign in by OAuth: OAUTHBEARER (RFC 7628), or the older XOAUTH2."""
         mechanisms = self._features.get("AUTH", "").upper().split()
         if "XOAUTH2" in mechanisms:
             name, first = b"XOAUTH2", f"user={username}\1auth=Bearer {token}\1\1"
@@ -167,7 +167,7 @@ class SmtpSession:
         self._require(reply, "AUTH")
 
     async def send(self, mail: OutgoingMail) -> Reply:
-        """One transaction; returns the answer to the final dot."""
+        """Send an email in one transaction; return the answer to the final dot."""
         self.has_sent_whole_mail = False
         envelope = make_envelope(mail, self.host, self._features)
         self.mails_tried += 1
@@ -216,7 +216,7 @@ class SmtpSession:
         return replies
 
     async def _pipeline(self, commands: Sequence[bytes]) -> list[Reply]:
-        """All commands in one write (RFC 2920)."""
+        """Send all commands in one write (RFC 2920)."""
         self._write(self._steps[0].name, b"".join(commands))
         replies: list[Reply] = []
         try:
@@ -254,7 +254,7 @@ class SmtpSession:
             raise await self._broken_content(error) from error
 
     async def _broken_content(self, error: Exception) -> DeliveryError:
-        """A server that hangs up during the content often says why first."""
+        """Return the error. A server that hangs up during the content often says why first."""
         with contextlib.suppress(DeliveryError):
             reply = await self._read("the content", 0)
             if reply.is_refusing:
@@ -295,7 +295,7 @@ class SmtpSession:
         return reply
 
     def _take_reply(self) -> Reply | None:
-        """The next reply, if it is complete."""
+        """Return the next reply, if it is complete."""
         while (line := self._wire.take_line()) is not None:
             reply = self._lines.add(line)
             if reply is not None:
@@ -326,13 +326,13 @@ class SmtpSession:
 
 
 def result_of(error: BaseException) -> str:
-    """Why a certificate was refused, as a term of RFC 8460 section 4.3.2."""
+    """Return why a certificate was refused, as a term of RFC 8460, 4.3.2."""
     code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else None
     return _CERTIFICATE_FAULTS.get(code, "validation-failure")
 
 
 def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
-    """The content with dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear time.
+    """Yield the content with dots doubled (RFC 5321, 4.5.2), in blocks that end with a line; linear time.
 
     There is always a block.
     """
@@ -348,7 +348,7 @@ def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
 
 
 def _features(reply: Reply) -> dict[str, str]:
-    """Keyword to parameters; the first line is the server's name."""
+    """Return parameters by keyword; the first line is the server's name."""
     # Some servers still write AUTH= as before RFC 2554.
     pairs = (line.replace("AUTH=", "AUTH ", 1).partition(" ") for line in reply.lines[1:])
     return {keyword.upper(): parameters for keyword, _, parameters in pairs}

@@ -59,7 +59,7 @@ class HttpCourier:
         self._opening = asyncio.Lock()
 
     async def _open_transport(self) -> "httpx2.AsyncHTTPTransport":
-        """Made on first use, in a thread: loading the system's authorities takes a while."""
+        """Open the transport on first use, in a thread: loading the system's authorities takes a while."""
         async with self._opening:
             if self._transport is None:
                 self._transport = await pools.ONCE.run(self._make_transport)
@@ -106,7 +106,10 @@ class HttpCourier:
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
     ) -> Fetched:
-        """A request to an external server, checked like a webhook. Its whole answer, or FetchError."""
+        """Request from an external server, checked like a webhook.
+
+        Return its whole answer, or raise FetchError.
+        """
         ends_at = asyncio.get_running_loop().time() + self._limits.deadline_seconds
         try:
             async with asyncio.timeout_at(ends_at):
@@ -184,7 +187,7 @@ async def _read_whole(response: "httpx2.Response", limit: int) -> bytes:
 
 
 def parse_retry_after(value: str, now: float) -> int | None:
-    """Seconds from a count or a date (RFC 9110 section 10.2.3), at most a day; None for anything else."""
+    """Return seconds from a count or a date (RFC 9110, 10.2.3), at most a day; None for anything else."""
     value = value.strip()
     if len(value) > _MAX_RETRY_AFTER_CHARACTERS:
         return None
@@ -198,7 +201,7 @@ def parse_retry_after(value: str, now: float) -> int | None:
 
 
 async def _read_beginning(response: "httpx2.Response", ends_at: float) -> bytes:
-    """As much of the body as comes in time. The status is known, so a truncated body does not matter."""
+    """Read what comes of the body in time. The status is known, so a truncated body does not matter."""
     import httpx2
 
     beginning = bytearray()

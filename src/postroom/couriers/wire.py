@@ -46,7 +46,7 @@ class Wire(asyncio.Protocol):
         return "" if address.is_private and not address.is_loopback else str(address)
 
     def certificates(self) -> list[bytes]:
-        """The certificates shown by the other side, its own first, as DER, not verified."""
+        """Return the certificates shown by the other side, its own first, as DER, not verified."""
         shown = self._transport.get_extra_info("ssl_object")
         if shown is None:
             return []
@@ -68,7 +68,7 @@ class Wire(asyncio.Protocol):
             raise WireBroken(self._ending)
 
     def take_line(self) -> bytes | None:
-        """The next line without its end; None while it is incomplete."""
+        """Return the next line without its end; None while it is incomplete."""
         end = self._received.find(b"\n")
         if end < 0:
             return None

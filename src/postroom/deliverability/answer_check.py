@@ -34,7 +34,7 @@ async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedR
 
 
 def may_be_answered(mail: ParsedMail, received: ReceivedReport, verdicts: Verdicts) -> bool:
-    """Never to a program, nor to an address that may be forged."""
+    """Return whether to answer: never a machine, nor an address that may be forged."""
     if mail.automated or not received.mail_from or not mail.from_address:
         return False
     same = normalize(received.mail_from).rpartition("@")[2] == normalize(mail.from_address).rpartition("@")[2]
@@ -69,7 +69,7 @@ def write_answer(received: ReceivedReport, verdicts: Verdicts, reverse: str) -> 
 
 
 def finish(tx: Tx, received: ReceivedReport, sender: str, answer: str, service: str, now: int) -> None:
-    """Once, by whichever node is first."""
+    """Finish once, by whichever node is first."""
     if not received_reports.remove(tx, received.id) or not answer or not is_in_turn(tx, sender, now):
         return
     first = accounts.find_first(tx)

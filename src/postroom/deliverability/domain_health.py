@@ -28,7 +28,7 @@ def find(tx: Tx, domain_id: str) -> LastLook | None:
 
 
 def list_due(tx: Tx, service_domain: str, now: int, limit: int) -> list[Domain]:
-    """Verified domains not checked for a day; the server's own belongs to the first account."""
+    """List verified domains not checked for a day; the server's own belongs to the first account."""
     rows = tx.all(
         "select domains.* from domains left join domain_health on domain_id = domains.id"
         " where verified_at is not null and coalesce(checked_at, 0) <= :before order by domains.id"

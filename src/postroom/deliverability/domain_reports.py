@@ -72,7 +72,7 @@ async def read_report(resources: Resources, received: ReceivedReport) -> None:
 def store(
     tx: Tx, received: ReceivedReport, report: AggregateReport | TlsReport | None, service: str, now: int
 ) -> None:
-    """Once, by whichever node is first; and each report once, however often it is sent."""
+    """Store each report once, by whichever node is first, however often it is sent."""
     owner = domains.SERVICE if received.domain == service else domains.find_owner(tx, received.domain)
     if not received_reports.remove(tx, received.id) or report is None or owner is None:
         return
@@ -137,7 +137,7 @@ def _count_of_today(tx: Tx, owner: str, domain: str, now: int) -> int:
 
 
 def list_rows(tx: Tx, owner: str, domain: str, kind: Kind, first: int, last: int) -> list[ReportedRow]:
-    """For these days, highest count first."""
+    """List the rows of these days, highest count first."""
     rows = tx.all(
         "select source, spf, dkim, disposition, sum(count) as total from domain_reports"
         " where owner = :owner and domain = :domain and kind = :kind and day between :first and :last"
@@ -154,7 +154,7 @@ def list_rows(tx: Tx, owner: str, domain: str, kind: Kind, first: int, last: int
 
 
 def count_days(tx: Tx, owner: str, domain: str, first: int, last: int) -> list[DayCount]:
-    """Every day, including those without reports."""
+    """Count every day, including those without reports."""
     rows = tx.all(
         "select day, sum(case when spf = 'pass' or dkim = 'pass' then count else 0 end) as passed,"
         " sum(count) as total from domain_reports"

@@ -22,7 +22,7 @@ class HealthCheck(Struct, frozen=True):
 
 
 def shown(values: "list[str] | tuple[str, ...]") -> str:
-    """One line each, limited in length: it comes from outside."""
+    """Return one line each, limited in length: it comes from outside."""
     return "\n".join(values)[:SHOWN_CHARACTERS]
 
 
@@ -35,6 +35,6 @@ def zone_line(name: str, kind: str, value: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """A text in strings of at most 255 characters (RFC 1035 section 3.3.14)."""
+    """Split a text into strings of at most 255 characters (RFC 1035, 3.3.14)."""
     starts = range(0, len(value), STRING_CHARACTERS)
     return " ".join(f'"{value[start : start + STRING_CHARACTERS]}"' for start in starts)

@@ -35,7 +35,7 @@ class Reputation(Struct, frozen=True):
 
 
 def list_harmed(tx: Tx, since: int) -> list[str]:
-    """Inboxes with mail that bounced, failed or had complaints since a moment."""
+    """List the inboxes with mail that bounced, failed or had complaints since a moment."""
     rows = tx.all(
         "select distinct inbox_id from events where created_at >= :since"
         " and kind in (:bounced, :failed, :complained) order by inbox_id limit :limit",
@@ -73,7 +73,7 @@ def _count(tx: Tx, inbox_id: str, kind: str, since: int, simulated: str) -> int:
 
 
 def _count_refused(tx: Tx, inbox_id: str, since: int, simulated: str) -> int:
-    """Refused by a server: failures without an answer say nothing about the inbox."""
+    """Count what servers refused: failures without an answer say nothing about the inbox."""
     row = tx.one(
         "select count(*) as number from (select distinct message_id from events where inbox_id = :inbox_id"
         " and kind = :kind and created_at >= :since limit :most) as told"
@@ -90,7 +90,7 @@ def _count_refused(tx: Tx, inbox_id: str, since: int, simulated: str) -> int:
 
 
 def find_fault(found: Reputation, config: Config) -> str | None:
-    """Why an inbox should be suspended; None if it may go on."""
+    """Return why an inbox should be suspended; None if it may go on."""
     if found.tried < config.suspend_after:
         return None
     shares = (
@@ -130,7 +130,7 @@ def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
 
 
 def reactivate(tx: Tx, within: Scope, reason: str, actor: Actor, now: int) -> None:
-    """A person has ended the pause that the server began: counting starts again."""
+    """Reactivate an inbox. A person has ended the pause that the server began: counting starts again."""
     assert within.inbox_id is not None
     tx.run("update inboxes set reactivated_at = :now where id = :id", now=now, id=within.inbox_id)
     _emit(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)

@@ -38,7 +38,7 @@ async def check_reverse_names(resolver: Resolver, host: str, addresses: tuple[st
 
 
 async def leads_back(resolver: Resolver, address: str, names: tuple[str, ...]) -> bool:
-    """Anybody may claim a name: it counts only if it leads back to the address (RFC 8601 section 3)."""
+    """Return whether a name leads back to the address: anybody may claim a name (RFC 8601, 3)."""
     for name in names[:ADDRESSES]:
         if address in await resolver.addresses(name):
             return True
@@ -65,7 +65,7 @@ def _describe(answer: ProbeResult) -> str:
 
 
 def check_port_out(leaves_by_mx: bool, answers: OutsideAnswers) -> HealthCheck:
-    """Judged by results of real mail: no other server is contacted just for this."""
+    """Check by results of real mail: no other server is contacted just for this."""
     why = "Many networks block outgoing port 25; email then needs a relay (POSTROOM_OUTBOUND)."
     if not leaves_by_mx:
         return HealthCheck("port 25 out", "ok", "", "", "This server does not send email through port 25.")
@@ -91,7 +91,7 @@ async def check_block_list(resolver: Resolver, zone: str, addresses: tuple[str, 
 
 
 def listed_name(address: str, zone: str) -> str:
-    """RFC 5782 sections 2.1 and 2.4: the address reversed, by bytes or by hexadecimal digits."""
+    """Return the address reversed, by bytes or by hexadecimal digits (RFC 5782, 2.1 and 2.4)."""
     ip = ip_address(address)
     parts = address.split(".") if ip.version == 4 else list(ip.exploded.replace(":", ""))
     return ".".join([*reversed(parts), zone])

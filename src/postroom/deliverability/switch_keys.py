@@ -16,7 +16,7 @@ SWITCHED = "domain.dkim_switched"
 
 
 async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where: Scope) -> None:
-    """`domain` belongs to the owner of its keys; `where` is the account that is notified."""
+    """Switch the keys. `domain` belongs to their owner; `where` is the account that is notified."""
     waiting = await resources.db.read(dkim_keys.list_waiting, domain.account_id, domain.name)
     found = [key.selector for key in waiting if await is_published(resources.resolver, domain.name, key)]
     if found:

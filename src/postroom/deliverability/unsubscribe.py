@@ -39,7 +39,7 @@ def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
 
 
 def end_nudges(tx: Tx, wish: Unsubscription) -> None:
-    """A recipient who unsubscribed gets no reminder."""
+    """End the nudges: a recipient who unsubscribed gets no reminder."""
     message = messages.find(tx, wish.message_id)
     thread = None if message is None else threads.find(tx, message.thread_id)
     if thread is not None and thread.account_id == wish.account_id:

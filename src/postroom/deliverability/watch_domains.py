@@ -47,7 +47,10 @@ async def look_at(resources: Resources, domain: Domain) -> None:
 
 
 def owned(domain: Domain) -> Domain:
-    """The first account is told about the server's own domain, but the keys of that are the service's."""
+    """Return the domain with its owner.
+
+    The first account watches the server's own domain, whose keys are the service's.
+    """
     if domain.id != SERVICE_ID:
         return domain
     return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)
@@ -56,7 +59,7 @@ def owned(domain: Domain) -> Domain:
 def record_if_there(
     tx: Tx, domain: Domain, problems: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
-    """It may have been deleted while DNS was queried."""
+    """Record the result, if the domain still exists: it may have been deleted during the DNS query."""
     is_there = tx.one("select 1 as found from domains where id = :id", id=domain.id)
     if is_there or domain.id == SERVICE_ID:
         domain_health.note(tx, domain, problems, unanswered, base_url, now)

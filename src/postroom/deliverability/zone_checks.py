@@ -146,7 +146,7 @@ async def check_mta_sts(wanted: WantedRecords, ask: Questions) -> HealthCheck:
 
 
 def is_sts(text: str) -> bool:
-    """RFC 8461 section 3.1."""
+    """Return whether a record is valid (RFC 8461, 3.1)."""
     tags = readable_tags(text.encode("ascii", "replace"))
     identity = tags.get("id", "")
     return tags.get("v") == "STSv1" and identity.isascii() and identity.isalnum() and len(identity) <= 32
@@ -174,7 +174,7 @@ ZONE_CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 async def answered(name: str, check: Awaitable[HealthCheck]) -> HealthCheck:
-    """If DNS does not answer, the result is unknown, not a failure."""
+    """Return the check, unknown rather than failed if DNS does not answer."""
     try:
         return await check
     except DnsTemporary:

@@ -51,7 +51,7 @@ class Cloudflare:
         return tuple(_to_value(each) for each in await self._list(zone, name, kind))
 
     async def write(self, zone: Zone, name: str, kind: str, values: Sequence[str]) -> None:
-        """First adds, then removes: the name is never without a record."""
+        """Add records, then remove others: the name is never without a record."""
         there = {_to_value(each): each.id for each in await self._list(zone, name, kind)}
         path = f"/zones/{segment(zone.id)}/dns_records"
         for value in values:

@@ -26,7 +26,7 @@ class Desec:
         self._api = JsonProvider("deSEC", fetcher, base, f"Token {token}")
 
     async def find_zone(self, name: str) -> Zone | None:
-        """The provider itself says which of the domains is responsible for a name."""
+        """Find the zone. The provider itself says which of the domains is responsible for a name."""
         asked = urlencode({"owns_qname": name})
         found = await self._api.ask("GET", f"/domains/?{asked}", list[OwnedDomain])
         names = [each.name.lower() for each in found or ()]
@@ -39,7 +39,7 @@ class Desec:
         return tuple(from_text(kind, each) for each in found.records) if found else ()
 
     async def write(self, zone: Zone, name: str, kind: str, values: Sequence[str]) -> None:
-        """A list of record sets is written as a whole; one without records is removed."""
+        """Write a list of record sets as a whole; one without records is removed."""
         wanted = {
             "subname": below(zone, name),
             "type": kind,

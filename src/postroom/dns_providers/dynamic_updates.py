@@ -29,7 +29,7 @@ class DynamicUpdates:
         self._signing = _read_key(key) if key else {}
 
     async def find_zone(self, name: str) -> Zone | None:
-        """The server names the zone in its answer: it is the owner of the SOA record."""
+        """Find the zone. The server names it in its answer: it is the owner of the SOA record."""
         import dns.flags
         import dns.rdatatype
 
@@ -101,7 +101,7 @@ class DynamicUpdates:
 
 
 def _read_key(key: str) -> dict[str, Any]:
-    """The arguments that sign an update."""
+    """Return the arguments that sign an update."""
     import dns.name
     import dns.tsigkeyring
 

@@ -64,7 +64,7 @@ class Route53:
         return tuple(from_text(kind, value) for value in values)
 
     async def write(self, zone: Zone, name: str, kind: str, values: Sequence[str]) -> None:
-        """A removal names what is there, to the last value and TTL."""
+        """Write the records. A removal has to name the existing ones, to the last value and TTL."""
         action, ttl, texts = "UPSERT", TTL_SECONDS, tuple(to_text(kind, value) for value in values)
         if not values:
             action = "DELETE"

@@ -80,7 +80,7 @@ def require_external(tx: Tx, connection: Connection, service_domain: str) -> Non
 
 
 def prove(tx: Tx, connection: Connection, service_domain: str) -> None:
-    """After the first login that worked: the address of the mailbox becomes that of its inboxes."""
+    """Prove the mailbox's address at the first login that worked. It becomes that of its inboxes."""
     require_external(tx, connection, service_domain)
     require_no_person(tx, connection.pulled, "address")
     connections.connect_inboxes(tx, connection)
@@ -99,7 +99,7 @@ def is_of_inbox(tx: Tx, account_id: str, address: str) -> bool:
 
 
 def _lock(tx: Tx, mailbox: str) -> None:
-    """Until this transaction ends, no other one decides about the same address.
+    """Lock the address: until this transaction ends, no other one decides about it.
 
     PostgreSQL makes a second insert of the same key wait, also when the first one was deleted again.
     """
@@ -109,7 +109,7 @@ def _lock(tx: Tx, mailbox: str) -> None:
 
 
 def _owners(tx: Tx, mailbox: str, of_account: str | None = None) -> list[str]:
-    """All of them; with an account, all of it and the users of others."""
+    """Return all owners; with an account, all of it and the users of others."""
     rows = tx.all("select owner_id, account_id from address_uses where address = :address", address=mailbox)
     return [
         row["owner_id"]
@@ -119,7 +119,7 @@ def _owners(tx: Tx, mailbox: str, of_account: str | None = None) -> list[str]:
 
 
 def _addresses_of(tx: Tx, owner_id: str) -> list[str]:
-    """The addresses of people that an owner uses now."""
+    """Return the addresses of people that an owner uses now."""
     kind = owner_id.partition("_")[0]
     if kind == ids.USER:
         user = users.find(tx, owner_id)

@@ -102,7 +102,7 @@ class Connection(Struct, frozen=True):
         return bool(self.settings.get("smtp"))
 
     def smtp_url(self, token: str = "") -> str:
-        """The URL of its SMTP server, with the password or an OAuth token."""
+        """Return the URL of its SMTP server, with the password or an OAuth token."""
         smtp, secret = self.settings["smtp"], token or self.hidden.get("password", "")
         scheme = "smtps" if smtp["port"] == SMTP_TLS_PORT else "smtp"
         scheme += OAUTH_SUFFIX if token else ""
@@ -178,7 +178,7 @@ def find_by_token(tx: Tx, token: str) -> Connection | None:
 
 
 def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Connection], int]:
-    """Newest first."""
+    """List the mailboxes, newest first."""
     column, owner = ("account_id", scope.account_id) if scope.pod_id is None else ("pod_id", scope.pod_id)
     rows = tx.all(
         f"select * from connections where {column} = :owner"
@@ -207,7 +207,7 @@ def has_posts(tx: Tx, account_id: str) -> bool:
 
 
 def connect_inboxes(tx: Tx, connection: Connection) -> None:
-    """The mailbox's address becomes the inbox's; its tagged addresses become those of other inboxes."""
+    """Give the inbox the mailbox's address; its tagged addresses become those of other inboxes."""
     way_out = connection.id if connection.has_smtp else None
     inboxes.connect(tx, str(connection.inbox_id), connection.address, way_out)
     for address, inbox_id in connection.tagged.items():
@@ -246,7 +246,7 @@ def record_state(tx: Tx, connection: Connection, state: str, error: str | None) 
 
 
 def record_mail(tx: Tx, connection_id: str, now: int) -> None:
-    """After an email was received: clears earlier errors."""
+    """Record a received email, which clears earlier errors."""
     tx.run(
         "update connections set state = :live, last_error = null, last_mail_at = :now where id = :id",
         live=LIVE,
@@ -256,7 +256,7 @@ def record_mail(tx: Tx, connection_id: str, now: int) -> None:
 
 
 def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
-    """From now on only posts of this topic count."""
+    """Set the topic. From now on only its posts count."""
     connection = lock(tx, connection_id)
     if connection is not None:
         tx.run(
@@ -305,7 +305,7 @@ def lease_mailboxes(tx: Tx, node: str, now: int, lease: int, is_alone: bool) -> 
 
 
 def find_way_out(tx: Tx, row: Row, is_from_here: bool = False) -> WayOut:
-    """From a row with OF_SENDER: through its mailbox, else the relay of its domain, else of its pod.
+    """Return the route from a row with OF_SENDER: its mailbox, else its domain's or pod's relay.
 
     Never through its mailbox with an address of this server in From.
     """

@@ -17,7 +17,7 @@ class Fetcher(Protocol):
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
     ) -> Fetched:
-        """Only to a checked address, without redirects; raises FetchError."""
+        """Fetch from a checked address only, without redirects; raises FetchError."""
         ...
 
 

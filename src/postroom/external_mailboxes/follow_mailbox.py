@@ -45,7 +45,7 @@ class Follower(Struct, frozen=True):
 
 
 def pause_seconds(failures: int, is_refused: bool) -> float:
-    """After a refused login the pause is long: servers lock out repeated failures."""
+    """Return the pause. After a refused login it is long: servers lock out repeated failures."""
     if is_refused:
         return LONGEST_PAUSE_SECONDS
     longest = min(FIRST_PAUSE_SECONDS * 2.0 ** min(failures, 10), LONGEST_PAUSE_SECONDS)
@@ -98,7 +98,7 @@ async def find_start(
 
 
 def begin(tx: Tx, connection: Connection, uid_validity: int, uid: int, service_domain: str) -> Connection:
-    """The login has worked: the first time, the address of the mailbox counts from now on."""
+    """Begin after a login that worked: the first time, the mailbox's address counts from now on."""
     if not connection.is_proven:
         address_uses.prove(tx, connection, service_domain)
     return connections.set_start(tx, connection, uid_validity, uid)
@@ -128,7 +128,10 @@ def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
 async def take_batch(
     follower: Follower, client: ImapClient, connection: Connection, batch: list[ListedMail]
 ) -> Connection:
-    """If it fails before the position is stored, the emails are fetched again and recognised by content."""
+    """Take a batch.
+
+    If it fails before the position is stored, the emails are fetched again and recognised.
+    """
     db = follower.resources.db
     wanted = [mail for mail in batch if is_wanted(connection, mail)]
     if wanted:
@@ -146,7 +149,7 @@ def is_wanted(connection: Connection, mail: ListedMail) -> bool:
 
 
 def earliest(connection: Connection) -> int:
-    """Emails that were there before and are older are never fetched, even if all UIDs change."""
+    """Return the earliest time: older emails are never fetched, even if all UIDs change."""
     since = connection.settings.get("since", NOW)
     if since != NOW:
         return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp() * 1000)
@@ -156,7 +159,7 @@ def earliest(connection: Connection) -> int:
 async def take_mails(
     follower: Follower, client: ImapClient, connection: Connection, wanted: list[ListedMail]
 ) -> list[int]:
-    """The UIDs of those that are stored here now: fetched by one command, stored in few commits."""
+    """Return the UIDs of those stored here now: fetched by one command, stored in few commits."""
     fitting = [mail.uid for mail in wanted if mail.size_bytes <= limits.FOREIGN_EMAIL_BYTES]
     raws = await client.fetch_all(fitting, limits.FOREIGN_EMAIL_BYTES + BATCH_BYTES) if fitting else {}
     for mail in wanted:
@@ -171,7 +174,7 @@ async def take_mails(
 
 
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
-    """Durable on return. An email in a loop is left there, and so is an email of this server to a person."""
+    """Store an email durably. One in a loop is left there, and so is one of this server to a person."""
     resources = follower.resources
     if await resources.db.read(own_emails.is_own, own_emails.find_marks(raw)):
         log.get().info("an email of this server was left", connection=connection.id, uid=uid)
@@ -199,7 +202,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
 
 
 async def finish(client: ImapClient, after: str, uids: list[int]) -> None:
-    """The configured action once the emails are durable here: one command for all."""
+    """Do the configured action once the emails are durable here: one command for all."""
     if after == "seen":
         await client.mark_seen(uids)
     elif after.startswith("move:"):
@@ -212,7 +215,7 @@ def named_addresses(raw: bytes) -> list[str]:
 
 
 def find_destination(tx: Tx, connection: Connection, named: list[str]) -> Destination:
-    """The inbox whose tagged address the email names, else the connection's own."""
+    """Return the inbox whose tagged address the email names, else the mailbox's own."""
     tagged = connection.tagged
     found = next((tagged[address] for address in named if address in tagged), connection.inbox_id)
     if found is None or inboxes.find(tx, found) is None:

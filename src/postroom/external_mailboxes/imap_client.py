@@ -69,7 +69,7 @@ class ImapClient:
         return feature in self._features
 
     async def greet(self, address: MailServerAddress, trusted: Callable[[], ssl.SSLContext]) -> None:
-        """STARTTLS unless the connection has TLS already; in the clear only on this machine."""
+        """Start TLS unless the connection has it already; in the clear only on this machine."""
         greeting = await self._wire.read(CONNECT_SECONDS)
         if greeting.tag != b"*" or greeting.status != "OK":
             raise ImapError("The server did not greet like an IMAP server.")
@@ -112,7 +112,7 @@ class ImapClient:
         await self._ask_features()
 
     async def select(self, folder: str, is_changed: bool) -> OpenFolder:
-        """Read-only unless `is_changed`."""
+        """Select a folder, read-only unless `is_changed`."""
         found = await self.run((b"SELECT " if is_changed else b"EXAMINE ") + quoted(folder))
         codes: dict[bytes, bytes] = {
             match[1].upper(): match[2] for each in found if (match := _CODE.search(each.text))
@@ -124,7 +124,7 @@ class ImapClient:
         return OpenFolder(int(codes[b"UIDVALIDITY"]), None if uid_next is None else int(uid_next))
 
     async def list_behind(self, last_uid: int, with_ids: bool = False) -> AsyncIterator[list[ListedMail]]:
-        """All emails after a UID, in parts: a large folder does not fit into one answer."""
+        """Yield all emails after a UID, in parts: a large folder does not fit into one answer."""
         start, step = last_uid + 1, max(LISTED_AT_ONCE, self._uid_next // MOST_LISTS)
         while start + step < self._uid_next:
             yield await self._describe(start, start + step - 1, with_ids)
@@ -139,7 +139,7 @@ class ImapClient:
         return max(listed, key=lambda each: each.uid, default=None)
 
     async def _describe(self, first: int, last: int | None, with_ids: bool) -> list[ListedMail]:
-        """Ordered by UID; only those asked for, whatever else the server sends."""
+        """Return the emails asked for, ordered by UID, whatever else the server sends."""
         wanted = "UID INTERNALDATE RFC822.SIZE"
         if with_ids:
             wanted += " BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
@@ -150,7 +150,7 @@ class ImapClient:
         return sorted(inside, key=lambda each: each.uid)
 
     async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
-        """Whole emails by one command; deleted ones are left out."""
+        """Fetch whole emails by one command; deleted ones are left out."""
         wanted = set(uids)
         found: dict[int, bytes] = {}
         for each in await self.run(f"UID FETCH {_set_of(uids)} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):
@@ -193,7 +193,7 @@ class ImapClient:
         _require_ok(found, tag)
 
     async def wait_for_mail(self, seconds: float) -> None:
-        """Until the folder has grown since it was listed, or the time is over (RFC 2177)."""
+        """Wait until the folder has grown since it was listed, or the time is over (RFC 2177)."""
         if self._has_grown:
             return
         tag = await self._send(b"IDLE")
@@ -214,7 +214,7 @@ class ImapClient:
     async def run(
         self, command: str | bytes, seconds: float = COMMAND_SECONDS, literal_bytes: int = LINE_BYTES
     ) -> list[ImapResponse]:
-        """The untagged responses to a command; raises ImapError unless it ends with OK."""
+        """Return the untagged responses to a command; raises ImapError unless it ends with OK."""
         tag = await self._send(command.encode() if isinstance(command, str) else command)
         found: list[ImapResponse] = []
         left = literal_bytes
@@ -246,7 +246,7 @@ class ImapClient:
         return found
 
     def _record_size(self, text: bytes) -> None:
-        """Some servers repeat the size needlessly: only a change counts."""
+        """Record a change of the size, which some servers repeat needlessly."""
         if (match := _FOLDER_SIZE.fullmatch(text)) is None:
             return
         if match[2].upper() == b"EXPUNGE":
@@ -306,7 +306,7 @@ def quoted(text: str) -> bytes:
 async def open_client(
     address: MailServerAddress, trusted: Callable[[], ssl.SSLContext] = trusted_authorities
 ) -> ImapClient:
-    """Connected and encrypted, to the first address that answers."""
+    """Return a client, connected and encrypted, to the first address that answers."""
     context = await pools.ONCE.run(trusted) if address.port == TLS_PORT else None
     failure = "it has no address"
     for ip in address.ips:

@@ -51,7 +51,7 @@ class OAuthTokens:
 async def ask_for_tokens(
     fetcher: Fetcher, token_url: str, form: dict[str, str]
 ) -> tuple[int, dict[str, object]]:
-    """The status and content of the answer (RFC 6749 section 5); raises ImapError."""
+    """Return the status and content of the answer (RFC 6749, 5); raises ImapError."""
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     try:
         answer = await fetcher.fetch("POST", token_url, headers, urlencode(form).encode())
@@ -65,7 +65,7 @@ def reason_of(status: int, found: dict[str, object]) -> str:
 
 
 async def find_address(resources: Resources, host: str, port: int) -> MailServerAddress:
-    """Checked like the target of a webhook."""
+    """Find the address, checked like the target of a webhook."""
     try:
         found = await allowed_target.resolve_target(
             resources.resolver, f"https://{host}/", allows_private_targets(resources.config)

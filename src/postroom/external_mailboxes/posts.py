@@ -159,7 +159,7 @@ def header_recipients(raw: bytes) -> tuple[str, ...]:
 def find_destinations(
     tx: Tx, connection: Connection, named: tuple[str, ...], service_domain: str, now: int
 ) -> tuple[Destination, ...]:
-    """The connection's inbox, or those of the recipients in its scope; others are ignored.
+    """Return the mailbox's inbox, or those of the recipients in its scope; others are ignored.
 
     Raises UnknownRecipient if there is none.
     """
@@ -194,7 +194,7 @@ def _find(
 
 
 def find_post(tx: Tx, connection_id: str, post_id: str) -> str | None:
-    """The hash of the content that came with this id."""
+    """Return the hash of the content that came with this id."""
     row = post_id and tx.one(
         "select content_hash from posts where connection_id = :connection_id and post_id = :post_id",
         connection_id=connection_id,
@@ -216,9 +216,9 @@ def record_post(tx: Tx, connection: Connection, post_id: str, content_hash: str,
 
 
 def apply_notice(tx: Tx, connection: Connection, report: Report, base_url: str, now: int) -> None:
-    """Like a report by mail, but proven by the service.
+    """Apply a notice like a report by email, but proven by the service.
 
-    If the mail is not found, a bounce or a complaint still suppresses the address.
+    If the email is not found, a bounce or a complaint still suppresses the address.
     """
     sent = messages.find_sent_within(
         tx, connection.scope, report.original_message_id or "", now - bounces.MAX_AGE

@@ -17,7 +17,7 @@ class SendingThrough:
         self._tokens = tokens
 
     async def relay_of(self, way: WayOut) -> str:
-        """With a token if the mailbox uses OAuth. Raises ImapError without one."""
+        """Return the relay, with a token if the mailbox uses OAuth. Raises ImapError without one."""
         if not way.needs_token or way.connection_id is None:
             return way.outbound
         connection = await self._resources.db.read(connections.find, way.connection_id)
@@ -26,7 +26,7 @@ class SendingThrough:
         return connection.smtp_url(await self._tokens.get(connection))
 
     async def keep_copy(self, connection_id: str, raw: bytes) -> None:
-        """The email has left: errors here are only logged."""
+        """Keep a copy of an email that has left: errors here are only logged."""
         connection = await self._resources.db.read(connections.find, connection_id)
         if connection is None or str(connection.settings["smtp"]["host"]).endswith(KEEP_THEIR_OWN):
             return

@@ -29,7 +29,7 @@ class SetupOptions(Struct, frozen=True):
     asks: bool
 
     def explicit(self) -> dict[str, str]:
-        """The settings that these options change."""
+        """Return the settings that these options change."""
         named = {
             "POSTROOM_ACME_EMAIL": self.owner,
             "POSTROOM_ACME": self.acme,
@@ -70,7 +70,7 @@ def ask_relay(ask: Ask) -> str:
 
 
 def require_owner(owner: str, host: str) -> None:
-    """The owner's email must not depend on the server that is set up."""
+    """Require an owner's address that does not depend on the server that is set up."""
     name, at, domain = owner.rpartition("@")
     if not name or not at or "." not in domain or not owner.isprintable():
         raise SetupFailed(f"The owner's address is not an email address: '{owner}'. Give one with --owner.")

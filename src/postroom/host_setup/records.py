@@ -40,7 +40,10 @@ class SetRecordOutcome(Struct, frozen=True):
 def wanted_records(
     config: Config, addresses: HostAddresses, of_domain: Sequence[Mapping[str, Any]]
 ) -> list[WantedRecord]:
-    """`of_domain` are the records of `postroom domains get`. A relay has its own SPF record."""
+    """Return the wanted records. `of_domain` are those of `postroom domains get`.
+
+    A relay has its own SPF record.
+    """
     host = config.domain
     policy = mta_sts.write_record(own_policy(config))
     records = [WantedRecord(host, "A", addresses.ipv4)] if addresses.ipv4 else []
@@ -103,7 +106,7 @@ def is_beside(record: WantedRecord, other: str) -> bool:
 
 
 def _kind(text: str) -> str:
-    """The version that SPF, DKIM, DMARC and the others begin with."""
+    """Return the version that SPF, DKIM, DMARC and the others begin with."""
     first = text.replace(";", " ").split()[:1]
     return first[0].lower() if first else ""
 

@@ -93,7 +93,7 @@ def write(path: Path, settings: Mapping[str, str], group: int | None) -> bool:
 
 
 def replace_file(path: Path, content: str, mode: int, group: int | None = None) -> None:
-    """In one step: a reader never sees half of it, nor anyone a secret."""
+    """Replace a file in one step: a reader never sees half of it, nor anyone a secret."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w") as opened:

@@ -82,7 +82,10 @@ def _put_files(resources: Resources, given: Sequence[DraftAttachment]) -> list[K
 
 
 async def _find_sent(client: ImapState, folder: str, raw: bytes) -> int | None:
-    """A program stores its own copy of what it has just sent: that is already in Sent."""
+    """Return the UID of the email, if it is in Sent already.
+
+    A mail client stores its own copy of what it has just sent.
+    """
     if folder != uid_map.SENT:
         return None
     fields = headers.split(raw[:HEADER_BYTES], 0).headers

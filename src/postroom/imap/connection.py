@@ -155,7 +155,7 @@ class ImapConnection(ClientConnection[ImapDialogue]):
         return performed
 
     async def _keep_pace(self) -> None:
-        """A client that asks too often in a minute is answered slowly."""
+        """Slow down a client that asks too often in a minute."""
         now = self._loop.time()
         if now > self._minute_began + MINUTE_SECONDS:
             self._minute_began, self._commands = now, 0

@@ -95,7 +95,7 @@ async def _write_status(client: ImapState, folder: str, name: str, items: tuple[
 
 
 def _look(tx: Tx, inbox_id: str, name: str) -> tuple[FolderState, FolderView, int | None]:
-    """The state of the folder, the view of it, and the first unseen UID."""
+    """Return the state of the folder, the view of it, and the first unseen UID."""
     folder = names.require_folder(tx, inbox_id, name)
     state, uids = views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder)
     view = FolderView(folder, False, uids, state.modseq, views.keywords(tx, inbox_id))
@@ -174,7 +174,7 @@ async def write_changes(
 
 
 def want_modseq(client: ImapState, is_wanted: bool) -> None:
-    """The first command that asks for a MODSEQ is told the highest (RFC 7162 section 3.1)."""
+    """Announce the highest MODSEQ at the first command that asks for one (RFC 7162, 3.1)."""
     if is_wanted and not client.wants_modseq:
         client.wants_modseq = True
         if client.view is not None:

@@ -93,7 +93,10 @@ class ImapSession:
         return b"OK You are logged in."
 
     def _enable(self, request: EnableExtensions) -> bytes:
-        """Unknown names are ignored (RFC 5161 section 3.1). CONDSTORE: RFC 7162, UTF8=ACCEPT: RFC 6855."""
+        """Enable CONDSTORE (RFC 7162) and UTF8=ACCEPT (RFC 6855).
+
+        Unknown names are ignored (RFC 5161, 3.1).
+        """
         taken = [name for name in request.names if name in ("CONDSTORE", "UTF8=ACCEPT")]
         listing.want_modseq(self.state, "CONDSTORE" in taken)
         self.state.is_utf8 = self.state.is_utf8 or "UTF8=ACCEPT" in taken

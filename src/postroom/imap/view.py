@@ -49,9 +49,9 @@ class FolderView:
         return at + 1 if at < len(self.uids) and self.uids[at] == uid else None
 
     def select(self, which: NumberSet, by_uid: bool) -> list[int]:
-        """The UIDs that are meant, in order, each once. Numbers without a message are left out.
+        """Return the UIDs that are meant, in order, each once. Numbers without a message are left out.
 
-        `*` is the last message, so `9:*` has it even if its UID is below 9 (RFC 3501 section 6.4.8).
+        `*` is the last message, so `9:*` has it even if its UID is below 9 (RFC 3501, 6.4.8).
         """
         found: list[int] = []
         count = len(self.uids)

@@ -78,7 +78,7 @@ class Judge(Struct):
             del self.seen[next(iter(self.seen))]
 
     def _may_ask(self) -> bool:
-        """Beyond the limit per minute, and for a while after failures, an email is not asked about at all."""
+        """Return whether to ask: not beyond the limit per minute, and not for a while after failures."""
         now = asyncio.get_running_loop().time()
         while self.asked and self.asked[0] <= now - MINUTE_SECONDS:
             self.asked.popleft()
@@ -132,7 +132,7 @@ class Judge(Struct):
 
 
 def record_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: int) -> list[str]:
-    """Once per mail. The verdict gets worse or stays; nothing found before is removed."""
+    """Record the model's opinion once per email. The verdict gets worse or stays; no finding is removed."""
     message = messages.find(tx, message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None:

@@ -50,7 +50,7 @@ class _JudgeAnswer(Struct, frozen=True):
 
 
 def to_question(document: Document, url: str, model: str) -> bytes:
-    """The body of the request: a chat completion if the address is one, else plain JSON."""
+    """Return the body of the request: a chat completion if the address is one, else plain JSON."""
     mail = JudgedMail(
         sender=document.from_addr[:SUBJECT_CHARACTERS],
         subject=document.subject[:SUBJECT_CHARACTERS],
@@ -97,7 +97,7 @@ class _Chat(Struct, frozen=True):
 
 
 def _content_of(body: bytes) -> bytes:
-    """The JSON object in the answer: some models put text or a fence around it."""
+    """Return the JSON object in the answer: some models put text or a fence around it."""
     choices = msgspec.json.decode(body, type=_Chat).choices
     said = choices[0].message.content if choices else ""
     return said[said.find("{") : said.rfind("}") + 1].encode(errors="replace")

@@ -67,7 +67,7 @@ async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> T
 
 
 def _parse(url: str, allow_private: bool) -> "httpx2.URL":
-    """The one parser for both the check and the request, so that they cannot read a URL differently."""
+    """Parse a URL, both for the check and the request, so that they cannot read it differently."""
     import httpx2
 
     if len(url) > _MAX_URL_CHARACTERS:
@@ -100,7 +100,7 @@ def _host(url: "httpx2.URL") -> str:
 
 
 def _literal(url: "httpx2.URL", allow_private: bool) -> str | None:
-    """The address that the host denotes, None for a name to look up."""
+    """Return the address that the host denotes, None for a name to look up."""
     host = _host(url)
     try:
         address = check_host_literal(host)
@@ -114,7 +114,7 @@ def _literal(url: "httpx2.URL", allow_private: bool) -> str | None:
 
 
 def _any_literal(host: str) -> str | None:
-    """Any address except one with a zone, which is only valid on one machine."""
+    """Return any address except one with a zone, which is only valid on one machine."""
     if ":" not in host:
         return parse_loose_ipv4(host)
     try:
@@ -149,7 +149,7 @@ async def _addresses(resolver: Resolver, host: str, allow_private: bool) -> tupl
 
 
 async def _addresses_of_this_machine(host: str) -> tuple[str, ...]:
-    """From the hosts file and the system's other sources: only if private targets are allowed."""
+    """Return addresses of the hosts file and other system sources, only if private targets are allowed."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)

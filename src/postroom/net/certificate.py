@@ -52,7 +52,7 @@ class Certificate:
         return True
 
     def expires_at(self) -> int:
-        """From the current file. Raises OSError or ValueError."""
+        """Return when the current file's certificate expires. Raises OSError or ValueError."""
         from cryptography import x509  # takes a while, and only metrics ask
 
         found = x509.load_pem_x509_certificate(self.files.certificate.read_bytes())
@@ -67,7 +67,7 @@ class Certificate:
 
 @functools.cache
 def trusted_authorities() -> ssl.SSLContext:
-    """The system's certificate authorities, loaded on first use."""
+    """Return the system's certificate authorities, loaded on first use."""
     return ssl.create_default_context()
 
 

@@ -46,7 +46,7 @@ async def _ask(address: str, content: bytes) -> bytes:
 
 
 async def _connect(address: str) -> socket.socket:
-    """Plain sockets: what came before a broken connection can still be read from them."""
+    """Connect by a plain socket: data from before a broken connection can still be read from it."""
     loop = asyncio.get_running_loop()
     host, _, port = address.rpartition(":")
     place: Any = address.removeprefix("unix:")

@@ -104,7 +104,10 @@ class Resolver:
         resolv_conf: str = "/etc/resolv.conf",
         trusts_dnssec: bool | None = None,
     ) -> None:
-        """`trusts_dnssec`: whether its DNSSEC results count; None: only if it is on this machine."""
+        """Set up the resolver.
+
+        `trusts_dnssec`: its DNSSEC results count; None: only if it is on this machine.
+        """
         self._trusts_dnssec = trusts_dnssec
         self._nameservers = nameservers
         self._resolv_conf = resolv_conf
@@ -120,29 +123,29 @@ class Resolver:
         return _stub(self._nameservers, self._resolv_conf)
 
     async def txt(self, name: str) -> tuple[bytes, ...]:
-        """Each TXT record with its strings joined."""
+        """Return each TXT record with its strings joined."""
         answer = await self._ask(name, "TXT")
         return tuple(b"".join(record.strings) for record in answer.records)
 
     def cached_txt(self, name: str) -> tuple[bytes, ...] | None:
-        """The TXT records that are cached, () also for a name without any; None if nothing is known."""
+        """Return the cached TXT records, () for a name without any; None if nothing is known."""
         answer = self._cache.find((name.lower(), "TXT"), self._monotonic())
         if answer is None or answer.failure is not None:
             return None
         return tuple(b"".join(record.strings) for record in answer.records)
 
     async def mx(self, name: str) -> tuple[tuple[int, str], ...]:
-        """Preference and host, the preferred first. The null MX of RFC 7505 has the host ""."""
+        """Return preference and host, the preferred first. The null MX of RFC 7505 has the host ""."""
         answer = await self._ask(name, "MX")
         return tuple(sorted((record.preference, _host(record.exchange)) for record in answer.records))
 
     async def nameservers(self, zone: str) -> tuple[str, ...]:
-        """The names of the servers that hold a zone."""
+        """Return the names of the servers that hold a zone."""
         answer = await self._ask(zone, "NS")
         return tuple(_host(record.target) for record in answer.records)
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """IPv4 then IPv6 addresses. If one family fails, the other is still returned."""
+        """Return IPv4 then IPv6 addresses. If one family fails, the other is still returned."""
         answers = await asyncio.gather(self.ipv4(host), self.ipv6(host), return_exceptions=True)
         found = tuple(ip for answer in answers if isinstance(answer, tuple) for ip in answer)
         for answer in answers:
@@ -178,7 +181,7 @@ class Resolver:
         return self.trusts_dnssec and (await self._ask(name, record_type)).is_proved
 
     async def canonical(self, host: str) -> str:
-        """The name that has its addresses; itself if it is no alias."""
+        """Return the name that has its addresses; itself if it is no alias."""
         answer = await self._ask(host, "A")
         return answer.canonical or host
 
@@ -295,7 +298,7 @@ _NO_SUCH_NAME = _Answer((), _MAX_NEGATIVE_TTL_SECONDS, exists=False)
 
 
 def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncresolver.Resolver":
-    """dnspython's resolver without its cache. Without a nameserver every lookup fails as temporary."""
+    """Return dnspython's resolver without its cache. Without a nameserver every lookup fails as temporary."""
     import dns.asyncresolver
     import dns.flags
     import dns.resolver
@@ -314,12 +317,12 @@ def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncreso
 
 
 def _is_on_this_machine(server: str) -> bool:
-    """Not a container engine's resolver: that has a loopback address, but passes on what another one said."""
+    """Return whether it is on this machine. A container engine's resolver only looks so: it asks another."""
     return ip_address(server).is_loopback and server != _OF_CONTAINERS
 
 
 def _nameserver(address: str) -> "dns.nameserver.Do53Nameserver":
-    """From `host:port`, `[host]:port` or `host`."""
+    """Parse `host:port`, `[host]:port` or `host`."""
     import dns.nameserver
 
     host, colon, port = address.rpartition(":")
@@ -329,7 +332,7 @@ def _nameserver(address: str) -> "dns.nameserver.Do53Nameserver":
 
 
 def _absolute_name(name: str) -> "dns.name.Name | None":
-    """The name label by label, so that no escape is interpreted; None if the DNS cannot hold it."""
+    """Return the name label by label, so that no escape is interpreted; None if the DNS cannot hold it."""
     import dns.exception
     import dns.name
 

@@ -23,7 +23,7 @@ class FailedLogins:
 
     @asynccontextmanager
     async def turn(self, address: str, name: str) -> AsyncIterator[None]:
-        """One attempt at a time: of many at once, each would see the failures from before all of them."""
+        """Wait for a turn: of many attempts at once, each would see the failures from before all of them."""
         lock = self._turns.setdefault(_who(address, name), asyncio.Lock())
         async with lock:
             yield

@@ -26,7 +26,7 @@ class Proxies:
         return parsed is not None and any(parsed in network for network in self.networks)
 
     def client_of(self, peer: str, headers: Headers) -> str:
-        """From the nearest proxy backwards, as long as each hop is named by a trusted one.
+        """Find the client, from the nearest proxy backwards, as long as a trusted hop names the next.
 
         A proxy writes one of the two fields, and passes on what the client wrote into the other. So if both
         are there and disagree, neither counts.
@@ -53,13 +53,13 @@ def _forwarded_for(headers: Headers) -> list[str]:
 
 
 def _forwarded(headers: Headers) -> list[str]:
-    """The `for` of each hop; "" if there is none."""
+    """Return the `for` of each hop; "" if there is none."""
     found = (_FORWARDED_FOR.search(hop) for hop in _list(headers, b"forwarded")[-MAX_HOPS:])
     return ["" if hop is None else hop[2] for hop in found]
 
 
 def _list(headers: Headers, name: bytes) -> list[str]:
-    """Fields of the same name are one list (RFC 9110 section 5.3)."""
+    """Return fields of the same name as one list (RFC 9110, 5.3)."""
     values = [value.decode("latin-1") for field, value in headers if field == name]
     return [part.strip(" \t") for part in ",".join(values).split(",")] if values else []
 
@@ -71,7 +71,7 @@ def _named_address(hop: str) -> str | None:
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IPv4 address mapped to IPv6, as dual-stack sockets give it, is the IPv4 address."""
+    """Parse an address. An IPv4 address mapped to IPv6, as dual-stack sockets give it, is the IPv4 one."""
     try:
         parsed = ip_address(text.partition("%")[0])
     except ValueError:

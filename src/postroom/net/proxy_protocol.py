@@ -95,7 +95,7 @@ class ProxyProtocol:
         self.waiting: set[ProxiedConnection] = set()
 
     def protocol(self, make: MakeProtocol) -> asyncio.Protocol:
-        """`make` gets the address of the client that the proxy names, or None."""
+        """Return the protocol. `make` gets the address of the client that the proxy names, or None."""
         return ProxiedConnection(self, make) if self.proxies else make(None)
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ def is_public(ip: str) -> bool:
 
 
 def check_host_literal(host: str) -> str | None:
-    """The address that a host of a URL or an MX record denotes, None for a name.
+    """Return the address that a host of a URL or an MX record denotes, None for a name.
 
     Raises ForbiddenAddress for an address that is not public, and for text that some parser may read as one.
     """
@@ -77,7 +77,7 @@ def check_host_literal(host: str) -> str | None:
 
 
 def parse_loose_ipv4(host: str) -> str | None:
-    """The dotted form of what inet_aton and browsers read as IPv4: short, decimal, octal, hex, full-width."""
+    """Return the dotted form of what browsers read as IPv4: short, decimal, octal, hex, full-width."""
     if len(host) > _MAX_HOST_CHARACTERS:
         return None
     numbers = [_number(part) for part in _plain(host).removesuffix(".").split(".")]
@@ -103,7 +103,7 @@ def _is_public_ipv6(address: IPv6Address) -> bool:
 
 
 def _embedded_ipv4(address: IPv6Address) -> str | None:
-    """The IPv4 address that is really reached: mapped ones and the well-known NAT64 prefix (RFC 6052)."""
+    """Return the IPv4 address inside, of a mapped one or the well-known NAT64 prefix (RFC 6052)."""
     if address.scope_id is not None:
         return None
     if address.ipv4_mapped is not None or address in _NAT64:
@@ -130,7 +130,10 @@ def _ipv6_literal(host: str) -> str:
 
 
 def _plain(host: str) -> str:
-    """As a resolver reads it: full-width and circled digits are digits, ideographic stops are dots."""
+    """Return the host as a resolver reads it.
+
+    Full-width and circled digits are digits, ideographic stops are dots.
+    """
     return unicodedata.normalize("NFKC", host.translate(_DOTS)).translate(_INVISIBLE).translate(_DOTS)
 
 

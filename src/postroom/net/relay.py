@@ -39,7 +39,7 @@ class Relay:
 
 
 def parse_ways(value: str) -> list[Relay | None]:
-    """Separated by spaces. The first is used, and the next if one takes no connections."""
+    """Parse relays separated by spaces. The first is used, and the next if one takes no connections."""
     ways = [parse_outbound(part) for part in value.split()]
     if not ways:
         raise ValueError(_FORM)
@@ -47,7 +47,7 @@ def parse_ways(value: str) -> list[Relay | None]:
 
 
 def require_relays(value: str | None) -> str | None:
-    """A domain or a pod may name only relays, since the server's own address is the operator's."""
+    """Require relays only, for a domain or a pod: the server's own address is the operator's."""
     if value is None:
         return None
     if MASK in value:
@@ -62,7 +62,7 @@ def require_relays(value: str | None) -> str | None:
 
 
 def mask(value: str | None) -> str | None:
-    """For display: without secrets."""
+    """Return the value for display, without secrets."""
     return None if value is None else " ".join(map(_mask_one, value.split()))
 
 
@@ -121,7 +121,7 @@ def _mailgun(username: str, password: str, place: str) -> Relay:
 
 
 def _postmark(token: str, password: str, place: str) -> Relay:
-    """It has no port with implicit TLS."""
+    """Return Postmark's relay, which has no port with implicit TLS."""
     if password or place:
         raise ValueError("postmark:// needs only the server's token: postmark://token@")
     return Relay("smtp.postmarkapp.com", _SUBMISSION_PORT, token, token)

@@ -27,7 +27,7 @@ class UnexpectedReply(Exception):
 async def probe(
     address: str, port: int, own_name: str, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> ProbeResult:
-    """Never raises, and ends after a few seconds."""
+    """Probe a server. Never raises, and ends after a few seconds."""
     writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -56,7 +56,7 @@ async def _run_dialogue(
 
 
 async def _starts_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Any certificate will do: servers that do not know each other still encrypt (RFC 7435)."""
+    """Start TLS with any certificate: servers that do not know each other still encrypt (RFC 7435)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

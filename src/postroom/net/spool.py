@@ -50,7 +50,7 @@ class InMemory(Struct, frozen=True):
         return io.BytesIO(self.data)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 class InFile(Struct, frozen=True):
@@ -92,7 +92,7 @@ class Spool:
             self._move_to_file()
 
     def finish(self) -> SpooledContent:
-        """The complete mail; nothing may be written after this. Raises OSError like `write`."""
+        """Return the complete email; nothing may be written after this. Raises OSError like `write`."""
         if self._file is None:
             return InMemory(bytes(self._memory))
         self._file.flush()

@@ -77,9 +77,10 @@ class TlsProxyProtocol:
 
 
 async def read_header(connection: socket.socket) -> str | None:
-    """The address in the header; None if there is no header or no address. Raises NoProxyHeader, OSError.
+    """Return the address in the header; None if there is no header or no address.
 
-    No TLS handshake starts like a header, so bytes that may be a header are consumed at once, and no others.
+    Raises NoProxyHeader, OSError. No TLS handshake starts like a header, so bytes that may be a header are
+    consumed at once, and no others.
     """
     consumed = b""
     while True:
@@ -97,7 +98,7 @@ async def read_header(connection: socket.socket) -> str | None:
 
 
 async def peek(connection: socket.socket) -> bytes:
-    """The bytes that have arrived, without consuming them."""
+    """Return the bytes that have arrived, without consuming them."""
     await wait_readable(connection)
     arrived = connection.recv(V2_LONGEST_BYTES, socket.MSG_PEEK)
     if not arrived:

@@ -14,7 +14,7 @@ async def start_tls(
     handshake_seconds: float,
     shutdown_seconds: float,
 ) -> asyncio.Transport | None:
-    """`take_early` returns what the protocol got before TLS reads. None or OSError: connection lost."""
+    """Start TLS. `take_early` returns what the protocol got before. None or OSError: connection lost."""
     loop = asyncio.get_running_loop()
     starting = loop.create_task(
         loop.start_tls(

@@ -25,7 +25,7 @@ class Analysis:
             return otherwise
 
     async def wait_for(self, reader: str, otherwise: T, read: Callable[[], Awaitable[T]]) -> T:
-        """Like `run`, for a reader that works elsewhere. Cancelled early, it never begins."""
+        """Wait like `run`, for a reader that works elsewhere. Cancelled early, it never begins."""
         try:
             return await read()
         except Exception as error:

@@ -92,7 +92,7 @@ class ChildSupervisor:
         stdout: int | None,
         stderr: int | None,
     ) -> Child:
-        """The files are passed in its first step: a caller that is cancelled may close them."""
+        """Start a child. The files are passed first: a caller that is cancelled may close them."""
         try:
             process = await start_python(
                 arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr
@@ -161,7 +161,7 @@ class ChildSupervisor:
 async def start_python(
     arguments: Sequence[str], *, pass_fds: Sequence[int], stdin: int, stdout: int | None, stderr: int | None
 ) -> asyncio.subprocess.Process:
-    """In its own session, and with no open file of ours but those passed."""
+    """Start Python in its own session, with no open file of ours but those passed."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",

@@ -33,7 +33,7 @@ def raise_limit() -> int:
 
 
 def caps(limit: int) -> Caps:
-    """Half of what the reserve leaves for each server; of a small limit, half is reserved."""
+    """Return half of what the reserve leaves, for each server; of a small limit, half is reserved."""
     room = max(limit - RESERVE, limit // 2)
     return Caps(
         smtp=max(1, min(MOST_SMTP, room // 2 // PER_SMTP)),

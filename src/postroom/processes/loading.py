@@ -8,7 +8,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 
 def finish() -> None:
-    """Everything loaded so far is excluded from garbage collection."""
+    """Exclude everything loaded so far from garbage collection."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()

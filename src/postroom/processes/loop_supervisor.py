@@ -57,7 +57,7 @@ class LoopSupervisor:
         return pause
 
     def _note(self, name: str, error: Exception, failures: int) -> None:
-        """With the traceback at first, then less often: a repeated failure must not fill the disk."""
+        """Log the error, at first with its traceback, then less often: repeats must not fill the disk."""
         if failures == 1 and isinstance(error, Unavailable):
             log.get().error("a loop waits", loop=name, reason=str(error.__cause__ or error))
         elif failures == 1:
@@ -70,7 +70,7 @@ class LoopSupervisor:
             log.get().info("a loop works again", loop=name)
 
     def forget(self, name: str) -> None:
-        """The loop is not needed any more."""
+        """Forget a loop that is not needed any more."""
         self._failing.pop(name, None)
 
     def failing(self) -> Counter[str]:
@@ -78,7 +78,7 @@ class LoopSupervisor:
         return Counter(map(public_name, self._failing))
 
     def stuck(self) -> list[str]:
-        """Loops that have failed for long, as text."""
+        """Return the loops that have failed for long, as text."""
         limit = self._clock.now() - PATIENCE
         return [
             f"{public_name(name)} since {to_iso(failure.since)}"
@@ -99,7 +99,7 @@ class SupervisedLoop:
         self._begin()
 
     def cancel(self) -> None:
-        """Once: a second cancellation would interrupt what the loop still finishes."""
+        """Cancel once: a second cancellation would interrupt what the loop still finishes."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -119,7 +119,7 @@ class SupervisedLoop:
         self._timer = self._in(STEADY_SECONDS, partial(self._supervisor.works, self._name))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """By an error, an unexpected cancellation, or by returning."""
+        """Handle the end of a loop: by an error, an unexpected cancellation, or by returning."""
         error = None if task.cancelled() else task.exception()
         self._cancel_timer()
         if self._is_stopped:

@@ -38,7 +38,7 @@ class Pool:
         _OPEN.add(self)
 
     async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Cancelling before the work has begun prevents it."""
+        """Run a function in the pool. Cancelling before the work has begun prevents it."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._is_closed:
@@ -77,7 +77,10 @@ class Pool:
             del job  # and with it the result
 
     def _run(self, job: _Job) -> None:
-        """Marked as done before the result is delivered: the caller's next work then needs no new thread."""
+        """Run a job, marked as done before its result is delivered.
+
+        The caller's next work then needs no new thread.
+        """
         try:
             result = job.work()
         except BaseException as error:  # the caller gets it
@@ -121,7 +124,7 @@ class ProcessPool:
     """One process per core, for a command that reads much. Functions and arguments must be picklable."""
 
     def __init__(self, preloaded: str) -> None:
-        """The module is loaded once, for all processes."""
+        """Load the module once, for all processes."""
         from concurrent.futures import ProcessPoolExecutor  # the server has no use for it
         from multiprocessing import get_context
 

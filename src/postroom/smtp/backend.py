@@ -49,7 +49,7 @@ RecipientVerdict = Accepted | Refused
 
 class RecipientDirectory(Protocol):
     def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
-        """`address` is `local@domain`, or `postmaster` alone; an exception means TRY_LATER."""
+        """Check a recipient, `local@domain` or `postmaster` alone; an exception means TRY_LATER."""
         ...
 
 

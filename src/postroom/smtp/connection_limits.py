@@ -83,7 +83,7 @@ class LocalConnectionLimits:
             self.all_closed.set()
 
     def close(self) -> None:
-        """From now on every new connection is refused."""
+        """Refuse every new connection from now on."""
         self._is_closed = True
 
     def open_connections(self) -> list[LimitedConnection]:

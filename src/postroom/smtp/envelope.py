@@ -44,15 +44,15 @@ class Envelope(Struct, frozen=True):
         return self.content.size_bytes
 
     def read(self) -> bytes:
-        """The whole email in memory."""
+        """Return the whole email in memory."""
         return self.content.read()
 
     def open(self) -> Readable:
-        """A fresh reader from the first byte; for a spooled mail it does not load the whole into memory."""
+        """Return a fresh reader from the first byte, which does not load a spooled email into memory."""
         return self.content.open()
 
     def received_header(self, hostname: str, date: str) -> bytes:
-        """The trace field of RFC 5321 section 4.4, with its line end; `date` is in the form of RFC 5322."""
+        """Return the trace field of RFC 5321, 4.4, with its line end; `date` is in the form of RFC 5322."""
         helo = _UNSAFE_IN_TRACE.sub("?", self.helo)
         return (
             f"Received: from {helo} ({_address_literal(self.peer)})\r\n"

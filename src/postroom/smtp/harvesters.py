@@ -35,7 +35,10 @@ class Harvesters:
         self._stopping = asyncio.Event()
 
     def is_put_off(self, peer_ip: str) -> bool:
-        """Known and unknown recipients alike: the answer must not tell which exist."""
+        """Return whether to put off a peer, for known and unknown recipients alike.
+
+        The answer must not reveal which exist.
+        """
         guesses = self._networks.get(network_of(peer_ip))
         return guesses is not None and guesses.count >= MOST and self._is_recent(guesses)
 
@@ -66,7 +69,7 @@ class Harvesters:
             self._slow -= 1
 
     def close(self) -> None:
-        """Those that wait get their answers now."""
+        """Answer those that wait, now."""
         self._stopping.set()
 
     def _is_recent(self, guesses: Guesses) -> bool:

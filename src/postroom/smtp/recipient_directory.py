@@ -33,7 +33,10 @@ class DatabaseDirectory:
         return Accepted(found.destination, self._may_refuse(tx, found.destination))
 
     def _may_refuse(self, tx: Tx, destination: Destination) -> bool:
-        """Never what came to a signed address, which proves that it answers an email of this server."""
+        """Return whether an inbox may refuse it.
+
+        Mail to a signed address answers an email of this server: never.
+        """
         if destination.needs_no_inbox or destination.bounce_path is not None:
             return False
         config, inbox_id = self._resources.config, destination.inbox_id

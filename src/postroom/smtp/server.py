@@ -116,7 +116,7 @@ class Server:
                 self._check_time(connection, now)
 
     def _check_time(self, connection: LimitedConnection, now: float) -> None:
-        """An error in one connection must not end the checks of the others."""
+        """Check the times of a connection. An error in one must not end the checks of the others."""
         try:
             connection.check_time(now)
         except Exception:

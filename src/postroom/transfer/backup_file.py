@@ -64,8 +64,10 @@ class Source:
 
 
 def write(source: Source, path: Path, version: str, created_at: str, report: OnProgress) -> Manifest:
-    """The journal first, then the database, then its blobs: mail that leaves the journal meanwhile is in the
-    database, and mail in both is before the place reached. Renamed when complete.
+    """Write the journal first, then the database, then its blobs, and rename the file when it is complete.
+
+    Email that leaves the journal meanwhile is in the database, and email in both is before the position
+    reached.
     """
     part = path.with_name(f"{path.name}.part")
     with errors_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
@@ -97,7 +99,7 @@ def _write_part(source: Source, part: Path, version: str, created_at: str, repor
 
 
 def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
-    """By folder and name of each segment. A segment that disappears meanwhile was deposited."""
+    """Return the copies by folder and name of segment. One that disappears meanwhile was deposited."""
     copies: dict[str, Path] = {}
     for segment in sorted(journal.glob("*/*")):
         if not _is_known(f"{JOURNAL}{segment.parent.name}/{segment.name}"):
@@ -128,7 +130,7 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, report:
 
 
 def _read(blobs: Blobs, manifest: Manifest, name: str) -> bytes:
-    """One damaged mail must not prevent the backup, and must not pass as sound."""
+    """Read a blob. One damaged email must not prevent the backup, and must not pass as sound."""
     try:
         return blobs.get(name)
     except DamagedBlob:
@@ -154,7 +156,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 def verify(path: Path) -> Manifest:
-    """Every byte is read. Raises StorageError."""
+    """Read every byte. Raises StorageError."""
     try:
         found = {name: hash_of(file) for name, file in members(path) if name != MANIFEST}
         manifest = read_manifest(path)
@@ -183,7 +185,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Plain files with the names of a backup, nothing else; each must be read before the next."""
+    """Yield plain files with the names of a backup, nothing else; each must be read before the next."""
     with tarfile.open(path, "r:") as tar:
         for entry in tar:
             file = tar.extractfile(entry) if entry.isreg() else None
@@ -202,7 +204,7 @@ def _is_known(name: str) -> bool:
 
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, report: OnProgress) -> None:
-    """Blobs first, then the database, which becomes visible only when complete."""
+    """Restore blobs first, then the database, which becomes visible only when complete."""
     put: list[str] = []
     with (
         errors_in_one_line("The backup cannot be restored"),
@@ -237,7 +239,10 @@ def _unpack(path: Path, scratch: Path, tls: Path) -> list[Path]:
 
 @contextmanager
 def _taken_back_on_failure(blobs: Blobs, names: list[str]) -> Iterator[None]:
-    """Without the database nothing names these blobs: removed, so that the next try finds an empty folder."""
+    """Remove the blobs after a failure.
+
+    Without the database nothing names them, and a retry needs an empty folder.
+    """
     try:
         yield
     except BaseException:
@@ -265,7 +270,7 @@ def hash_of(file: IO[bytes]) -> str:
 
 @contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """A full or unwritable disk is no bug, and needs no traceback."""
+    """Report an error in one line: a full or unwritable disk is no bug, and needs no traceback."""
     try:
         yield
     except OSError as error:
@@ -285,7 +290,7 @@ def removed_on_failure(path: Path) -> Iterator[None]:
 
 @contextmanager
 def private_file(path: Path) -> Iterator[IO[bytes]]:
-    """Created so that only its owner can read it."""
+    """Create a file that only its owner can read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         yield file
@@ -293,6 +298,6 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def scratch_folder(beside: Path) -> Iterator[Path]:
-    """On the same disk, readable by its owner alone, removed afterwards."""
+    """Create a folder on the same disk, readable by its owner alone, and remove it afterwards."""
     with tempfile.TemporaryDirectory(prefix=".postroom-", dir=beside) as folder:
         yield Path(folder)

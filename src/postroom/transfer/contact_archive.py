@@ -67,7 +67,7 @@ class ContactArchive:
         return self.take()
 
     def add_message(self, message: ExportedMessage, raw: bytes, as_it_came: bytes) -> bytes:
-        """Also each of its files. Takes a while for a large one."""
+        """Add a message and each of its files. Takes a while for a large one."""
         self.add("messages", f"messages/{message.id}.eml", raw)
         self._write(f"messages/{message.id}.json", message.shown)
         self.add("indexEntries", f"index/{message.id}.json", message.indexed)
@@ -119,7 +119,7 @@ def _export(tx: Tx, message: Message) -> ExportedMessage:
 
 
 def list_rows(tx: Tx, place: MailCursor, address: str) -> tuple[list[bytes], MailCursor | None]:
-    """Drafts or appointments that name the address."""
+    """List the drafts or appointments that name the address."""
     kind = contact_mail.OF_INBOX[place.part]
     rows = tx.all(
         f"select * from {kind} where inbox_id = :inbox_id and id > :id order by id limit :limit",

@@ -31,7 +31,7 @@ Exported = tuple[Message, dict[str, Any]]
 async def export_account(
     resources: Resources, account: Account, folder: Path, report: Callable[[int], None]
 ) -> int:
-    """Into a new folder that only its owner can read. Returns the number of messages."""
+    """Export into a new folder that only its owner can read. Return the number of messages."""
     _make_folder(folder)
     shown, count = [], 0
     async for inbox in _all_inboxes(resources, account):
@@ -52,7 +52,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """A new file, created so that only its owner can read it."""
+    """Open a new file, created so that only its owner can read it."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
@@ -119,7 +119,7 @@ async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, report:
 
 
 def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], which: str) -> list[Exported]:
-    """Oldest first, after a given one."""
+    """List the messages after a given one, oldest first."""
     rows = tx.all(
         f"select id from messages where inbox_id = :inbox_id and {which} and (created_at, id) > (:at, :id)"
         " order by created_at, id limit :rows",
@@ -139,7 +139,7 @@ def _sender(document: dict[str, Any]) -> str:
 
 
 def _put_files(place: Path, message_id: str, document: dict[str, Any], raw: bytes) -> None:
-    """Each next to the JSON, which names the file instead of a link."""
+    """Put each file next to the JSON, which names it instead of a link."""
     folder = place / "attachments" / message_id
     _make_folder(folder)
     parts = {part.filename: part.content for part in parse_mail(raw).attachments}

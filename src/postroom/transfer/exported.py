@@ -27,7 +27,7 @@ def list_inboxes(folder: Path) -> dict[str, list[str]]:
 
 
 def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
-    """Oldest first. Blocked mail is left out: it was never let into the inbox."""
+    """List the emails, oldest first. Blocked ones are left out: they were never let into the inbox."""
     place = folder / address
     mails = list(walk_mbox(place / "mail.mbox", now))
     with (place / "messages.jsonl").open("rb") as lines:

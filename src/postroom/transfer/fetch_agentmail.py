@@ -70,7 +70,7 @@ def fetch_mails(
 
 
 def list_messages(api: httpx2.Client, inbox: str) -> Iterator[FetchedMessage]:
-    """Oldest first, page by page."""
+    """Yield the messages, oldest first, page by page."""
     token, seen = "", set[str]()
     while token not in seen:
         seen.add(token)

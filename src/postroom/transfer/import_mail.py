@@ -119,7 +119,7 @@ async def read_batch(
     inbox: Inbox,
     mails: Sequence[OldMail],
 ) -> list[LabelledMail]:
-    """Without emails that no server would accept."""
+    """Read a batch, without emails that no server would accept."""
     fitting = [mail for mail in mails if len(mail.raw) <= limits.EMAIL_BYTES]
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
@@ -132,7 +132,7 @@ async def read_batch(
 
 
 async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[LabelledMail]) -> int:
-    """Durable on return. Returns how many are new to the inbox."""
+    """Store a batch durably. Return how many are new to the inbox."""
     are_new = await resources.db.write(store_all, mails, inbox)
     for each, is_new in zip(mails, are_new, strict=True):
         if not is_new:
@@ -169,8 +169,10 @@ async def import_new(
 async def find_original(
     resources: Resources, inbox: Inbox, raw: bytes, rfc_message_id: str
 ) -> Document | None:
-    """The message that this inbox received with the very same bytes, which a mail client read and stores
-    again. Blocked mail does not count: nobody let it in."""
+    """Return the message that this inbox received with the very same bytes, if a client stores it again.
+
+    Blocked mail does not count: nobody let it in.
+    """
     for message_id in await resources.db.read(_list_received, inbox.id, rfc_message_id, len(raw)):
         try:
             came = await raw_mails.read(resources, message_id, with_trace=True)
@@ -183,7 +185,7 @@ async def find_original(
 
 
 def _list_received(tx: Tx, inbox_id: str, rfc_message_id: str, size_bytes: int) -> list[str]:
-    """With this size, with or without our trace field."""
+    """List the received messages of this size, with or without our trace field."""
     rows = tx.all(
         "select id from messages join raw_mails on message_id = id where inbox_id = :inbox_id"
         " and rfc_message_id = :rfc_message_id and direction = 'inbound' and is_imported = 0"
@@ -249,7 +251,7 @@ async def _accept(
 
 
 async def _scan(resources: Resources, old: OldMail, found: ReadMail) -> ReadMail:
-    """What is filed waits for no clamd that is away, nor does each email of many find that out anew."""
+    """Scan, unless clamd is away: an import does not wait for it, nor ask it again for each email."""
     fault = resources.services.found.get(scanning.CLAMD)
     if not resources.config.clamd or (fault and resources.now() - fault.seen_at < NOT_ASKED_AGAIN):
         return found
@@ -264,13 +266,13 @@ async def _scan(resources: Resources, old: OldMail, found: ReadMail) -> ReadMail
 def _judge_with_files(
     raw: bytes, files: Sequence[Attachment], known: Sequence[str]
 ) -> tuple[Screening, tuple[str, ...]]:
-    """With the readers that failed: it may run in another process."""
+    """Screen an email with its files, and name the readers that failed. May run in another process."""
     readers = Analysis()
     return look_for_signals(parse_mail(raw), files, NOT_JUDGED, known, readers), tuple(readers.failed)
 
 
 def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]:
-    """Which were new. Locks the inbox first, in the order that all storing of mail uses."""
+    """Return which were new. Locks the inbox first, in the order that all storing of mail uses."""
     inboxes.lock(tx, inbox.id)
     are_new = _find_new(tx, inbox, [each.mail for each in mails])
     addressed = [
@@ -304,7 +306,7 @@ def _place(copy: StoredCopy) -> ThreadMatch:
 
 
 def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMail]]:
-    """Parts in which no mail names another or what another names: each finds its thread in the database.
+    """Split into parts without related emails: each finds its thread in the database.
 
     An email is in the first part after all related ones before it, so there are few parts.
     """
@@ -322,7 +324,7 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMa
 
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
-    """By Message-ID; without one, by date and bytes. Of duplicates in the batch only the first is new.
+    """Find the new ones by Message-ID; without one, by date and bytes. Of duplicates only the first is new.
 
     The server's own emails never are: agents must not read them.
     """
@@ -368,12 +370,12 @@ def _hash_of_accepted(mail: AcceptedMail) -> str:
 
 
 def _hash_of(content: bytes | None, blob: str | None) -> str:
-    """SHA-256 of an email's bytes; the name of a blob begins with it."""
+    """Return the SHA-256 of an email's bytes; the name of a blob begins with it."""
     return blob.partition("-")[0] if blob else hashlib.sha256(content or b"").hexdigest()
 
 
 def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
-    """Mail written by the inbox itself is sent mail."""
+    """Mark email written by the inbox itself as sent."""
     sent = structs.replace(
         document,
         direction=OUTBOUND,

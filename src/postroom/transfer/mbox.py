@@ -44,7 +44,7 @@ class FiledMail(Struct, frozen=True):
 
 
 def list_mbox(path: Path, now: int) -> list[FiledMail]:
-    """Ordered by date, so that an email comes before its answers."""
+    """List the emails by date, so that each comes before its answers."""
     return sorted(walk_mbox(path, now), key=lambda mail: mail.at)
 
 
@@ -59,7 +59,7 @@ def list_maildir(folder: Path, now: int) -> list[FiledMail]:
 
 
 def read(mail: FiledMail) -> bytes:
-    """As it was sent: lines end with CR LF."""
+    """Return the email as it was sent: lines end with CR LF."""
     with mail.path.open("rb") as file:
         file.seek(mail.start)
         raw = file.read(mail.length)
@@ -69,7 +69,7 @@ def read(mail: FiledMail) -> bytes:
 
 
 def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
-    """One email of an mbox, with its first line and the empty line after it."""
+    """Return one email of an mbox, with its first line and the empty line after it."""
     date = datetime.fromtimestamp(at / 1000, UTC).strftime("%a %b %d %H:%M:%S %Y")
     body = _TO_QUOTE.sub(rb">\1", raw.replace(b"\r\n", b"\n"))
     ends = b"\n" if body.endswith(b"\n") else b"\n\n"
@@ -77,7 +77,7 @@ def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
 
 
 def walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
-    """An email begins after a line `From …` at the start of the file or after an empty line."""
+    """Yield the emails. Each begins after a line `From …` at the start of the file or after an empty line."""
     if not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

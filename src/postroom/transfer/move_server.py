@@ -87,7 +87,10 @@ class ServerMove(Struct):
 
 
 def move_rows(path: Path, url: str, now: int, report: OnProgress) -> Moved:
-    """The caller holds the lock of the data folder. Raises StorageError, and can be called again."""
+    """Move the rows. The caller holds the lock of the data folder.
+
+    Raises StorageError, and can be repeated.
+    """
     with closing(open_source(path, now)) as source, closing(open_target(url)) as target, errors_in_one_line():
         move = ServerMove(source, target, origin_of(path), report)
         if (finished := find_finished(target, move.origin)) is not None:
@@ -103,7 +106,7 @@ def move_rows(path: Path, url: str, now: int, report: OnProgress) -> Moved:
 
 
 def count_rows(path: Path) -> int:
-    """All rows that a move copies, however far it has come."""
+    """Count all rows that a move copies, however far it has come."""
     with closing(connect(path)) as source:
         tables = [row[0] for row in source.execute("select name from sqlite_schema where type = 'table'")]
         counted = [
@@ -115,7 +118,7 @@ def count_rows(path: Path) -> int:
 
 
 def open_source(path: Path, now: int) -> sqlite3.Connection:
-    """In this version's schema, and locked against changes."""
+    """Open the source in this version's schema, locked against changes."""
     if not path.is_file():
         raise StorageError(f"POSTROOM_DATA_DIR: there is no SQLite database in {path.parent.absolute()}.")
     session = SqliteSession(path)
@@ -229,7 +232,7 @@ def record_place(move: ServerMove, table: Table, reached: int, rows: int) -> Non
 
 
 def read_rows(source: sqlite3.Connection, table: Table, after: int) -> Iterator[Values]:
-    """The number of each row, then its columns. Rows that SQLite does not number are ordered by key."""
+    """Yield the number of each row, then its columns. Rows that SQLite does not number are ordered by key."""
     names = ", ".join(f'"{column}"' for column in table.columns)
     key = key_in_place_of_numbers(source, table)
     if not key:
@@ -271,7 +274,10 @@ def put_batch(move: ServerMove, table: Table, batch: list[Values]) -> None:
 
 
 def as_there(table: Table, row: Values) -> Values:
-    """SQLite stores any value in a column; PostgreSQL has one type per column, and no NUL in texts."""
+    """Convert a row.
+
+    SQLite stores any value in a column; PostgreSQL has one type each, and no NUL in texts.
+    """
     return tuple(map(_as_there, table.types, row))
 
 
@@ -309,7 +315,7 @@ def _copy(text: Any, table: Table) -> sql.Composed:
 
 
 def finish(move: ServerMove) -> None:
-    """From this commit on it is a server that may be started. It notes what was moved, for a second call."""
+    """Finish: from this commit on the server may be started. What was moved is recorded for a second call."""
     target, moved = move.target, Finished(move.origin, move.moved)
     target.execute("set synchronous_commit = on")
     with target.transaction():

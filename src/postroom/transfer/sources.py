@@ -79,7 +79,7 @@ async def from_files(
 async def without_known(
     mails: Sequence[Listed], find_known: Known, skip: OnProgress
 ) -> AsyncIterator[list[Listed]]:
-    """In parts, so that what one part stores is known to the next one."""
+    """Yield in parts, so that what one part stores is known to the next one."""
     for start in range(0, len(mails), ASKED_AT_ONCE):
         part = mails[start : start + ASKED_AT_ONCE]
         known = await find_known([mail.message_id for mail in part])
@@ -111,7 +111,7 @@ def parse_url(url: str) -> MailboxAt:
 
 
 async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
-    """At any address: the operator chose it."""
+    """Open a mailbox at any address: the operator chose it."""
     try:
         found = await allowed_target.resolve_target(resources.resolver, f"https://{wanted.host}/", True)
     except (allowed_target.ForbiddenTarget, DnsTemporary) as error:
@@ -128,7 +128,7 @@ async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
 
 
 async def list_mailbox(client: ImapClient) -> list[ListedMail]:
-    """Oldest first, so that an email comes before its answers."""
+    """List the emails, oldest first, so that each comes before its answers."""
     found = [mail async for part in client.list_behind(0, with_ids=True) for mail in part]
     return sorted(found, key=lambda mail: (mail.arrived_at, mail.uid))
 
@@ -136,7 +136,7 @@ async def list_mailbox(client: ImapClient) -> list[ListedMail]:
 async def from_mailbox(
     client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: OnProgress, now: int
 ) -> AsyncIterator[list[OldMail]]:
-    """One command per batch; emails that are gone or too large are left out."""
+    """Yield the emails of one command per batch; those that are gone or too large are left out."""
     async for wanted in without_known(listed, find_known, skip):
         for part in in_batches([mail.size_bytes for mail in wanted]):
             yield await fetch_batch(client, wanted[part], now)

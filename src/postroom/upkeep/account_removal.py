@@ -44,7 +44,7 @@ CLOSED = """
 
 
 def close(tx: Tx, account: Account, now: int) -> None:
-    """Nobody can sign in any more, and its name is free. Upkeep removes the rest.
+    """Close an account. Nobody can sign in any more, and its name is free. Upkeep removes the rest.
 
     The first account stays: it has the operator's pages.
     """
@@ -90,7 +90,7 @@ def _remove_inboxes(tx: Tx, account_id: str, now: int, rows: int) -> bool:
 
 
 def _remove_deliveries(tx: Tx, account_id: str, rows: int) -> bool:
-    """Deliveries of webhooks; those of an email are removed with the mail."""
+    """Remove deliveries of webhooks; those of an email are removed with it."""
     found = tx.all(
         "select id from deliveries where account_id = :id and kind = 'webhook' limit :rows",
         id=account_id,

@@ -60,7 +60,7 @@ def step(tx: Tx, now: int) -> int:
 
 
 def announce(tx: Tx, due: DueSpan, now: int) -> None:
-    """Of a server that was away meanwhile, only what is still true: an event that is over has ended."""
+    """Announce what is still true, after the server was away: an event that is over has ended."""
     is_over = due.tell_at >= due.span.ends_at or now >= due.span.ends_at
     spans.set_tell_at(tx, due, None if is_over else due.span.ends_at)
     event, calendar = calendar_events.find(tx, due.span.event_id), inbox_calendars.find(tx, due.calendar_id)
@@ -71,7 +71,7 @@ def announce(tx: Tx, due: DueSpan, now: int) -> None:
 
 
 def settle(tx: Tx, event: CalendarEvent, now: int) -> None:
-    """The email about a change has left, or never will: then the event is again what it was."""
+    """Settle an event whose email about a change has left, or never will: then it is as before."""
     calendar = inbox_calendars.find(tx, event.calendar_id)
     if calendar is None:
         return

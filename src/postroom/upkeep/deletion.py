@@ -29,13 +29,13 @@ OF_A_MESSAGE = (
 
 
 def remove_message(tx: Tx, scope: Scope, message_id: str, now: int) -> list[str]:
-    """Unsent mail is no longer sent. Returns the blobs to remove after the commit."""
+    """Remove a message. Unsent mail is no longer sent. Returns the blobs to remove after the commit."""
     message = messages.get(tx, scope, message_id)
     return _remove_all(tx, message.inbox_id, message.thread_id, [message.id], now)
 
 
 def remove_some_of_thread(tx: Tx, scope: Scope, thread_id: str, now: int) -> tuple[list[str], bool]:
-    """The oldest messages of a thread. Returns blobs to remove, and whether the thread is gone.
+    """Remove the oldest messages of a thread. Returns blobs to remove, and whether the thread is gone.
 
     A long thread is removed in several steps, so that no write takes long.
     """
@@ -51,7 +51,10 @@ def remove_some_of_thread(tx: Tx, scope: Scope, thread_id: str, now: int) -> tup
 
 
 def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], now: int) -> list[str]:
-    """Messages of several threads of one inbox ("" for those in no thread). Returns the blobs to remove."""
+    """Remove messages of several threads of one inbox ("" for those in no thread).
+
+    Returns the blobs to remove.
+    """
     return [
         blob
         for thread_id, message_ids in by_thread.items()
@@ -60,7 +63,7 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Messages without a legal hold, draft files and uploads whose bytes were in a lost blob."""
+    """Remove messages without a legal hold, draft files and uploads whose bytes were in a lost blob."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
@@ -100,7 +103,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """Messages by direction, and their bytes. Mail in Trash or not examined yet was not counted."""
+    """Count messages by direction, and their bytes. Mail in Trash or not examined yet was not counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
@@ -119,7 +122,10 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
 
 
 def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    """All rows of messages, one statement for each table. Returns the blobs that nothing else uses."""
+    """Erase all rows of messages, by one statement for each table.
+
+    Returns the blobs that nothing else uses.
+    """
     if not message_ids:
         return []
     removals.enqueue_removed(tx, message_ids)
@@ -145,7 +151,7 @@ def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
 
 
 def _detach_webhooks(tx: Tx, message_ids: Sequence[str]) -> None:
-    """Webhooks are still delivered: their content is in their events."""
+    """Detach webhooks, which are still delivered: their content is in their events."""
     if message_ids:
         is_wanted, wanted = one_of("message_id", message_ids)
         tx.run(f"update deliveries set message_id = '' where kind = 'webhook' and {is_wanted}", **wanted)

@@ -80,7 +80,7 @@ def expire_rows(tx: Tx, now: int, rows: int) -> int:
 
 
 def expire_deliveries(tx: Tx, now: int, rows: int) -> int:
-    """Deliveries of webhooks are kept as long as their events, those of an email as long as the mail."""
+    """Expire deliveries: of webhooks with their events, of an email with it."""
     found = tx.all(
         "select id from deliveries where kind = 'webhook' and finished_at < :limit limit :rows",
         limit=now - EVENT_LIFETIME,

@@ -44,7 +44,7 @@ def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
 
 
 def _some_messages(tx: Tx, inbox_id: str, rows: int) -> list[str]:
-    """Fewer if they are large: freeing bytes takes time too."""
+    """List some messages, fewer if they are large: freeing bytes takes time too."""
     found = tx.all(
         "select messages.id, raw_mails.size_bytes from messages left join raw_mails"
         " on raw_mails.message_id = messages.id where messages.inbox_id = :inbox_id limit :rows",

@@ -20,7 +20,7 @@ async def watch_integrity(resources: Resources) -> None:
 
 
 async def check_integrity(resources: Resources) -> None:
-    """/ready reports damage until a check finds none."""
+    """Check the database. /ready reports damage until a check finds none."""
     found = await resources.db.find_damage()
     if found:
         process_metrics.DAMAGED_READS.increment(process_metrics.DATABASE)

@@ -86,7 +86,10 @@ def next_export(tx: Tx, now: int) -> Export | None:
 
 
 def mark_exported(tx: Tx, export: Export, now: int) -> None:
-    """Noted after the file is durable: after a crash in between it is written again, under the same name."""
+    """Mark as exported, after the file is durable.
+
+    After a crash in between it is written again, by the same name.
+    """
     tx.run(
         "insert into audit_exports (account_id, count, exported_at)"
         " select id, :count, case when audit_count > :count then 0 else :now end from accounts"
@@ -99,7 +102,7 @@ def mark_exported(tx: Tx, export: Export, now: int) -> None:
 
 
 def store(target: str, name: str, content: bytes) -> None:
-    """Durable on return."""
+    """Store a file durably."""
     if target.startswith("s3://"):
         from postroom.storage.s3_blobs import away_is_unavailable, open_s3
 

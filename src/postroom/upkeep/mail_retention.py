@@ -19,7 +19,7 @@ class RetentionRule(Struct, frozen=True):
 
 
 def list_rules(tx: Tx, after: str, limit: int) -> list[RetentionRule]:
-    """By id, after the given one. The setting of an inbox overrides that of its account."""
+    """List the rules by id, after the given one. An inbox's own setting overrides its account's."""
     rows = tx.all(
         "select id, retention_days as days from inboxes where retention_days is not null and legal_hold = 0"
         " and id > :after order by id limit :limit",

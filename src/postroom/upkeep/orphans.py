@@ -14,7 +14,7 @@ SWEPT_IN_A_ROUND = 10_000
 
 
 async def sweep_orphans(resources: Resources) -> None:
-    """All blobs, however long it takes."""
+    """Sweep all blobs, however long it takes."""
     sweep = Sweep(resources)
     while not await sweep.sweep_page():
         pass

@@ -16,7 +16,7 @@ RENEWAL_SECONDS = 10.0
 
 
 async def require_one_store(resources: Resources) -> None:
-    """With SQLite there is one node, and nothing to check."""
+    """Require one store for all nodes. With SQLite there is one node, and nothing to check."""
     if resources.blobs.is_shared:
         await _require_writable(resources)
     if resources.config.database_url and not await _hold(resources):

@@ -60,7 +60,7 @@ def leave(tx: Tx, me: str, place: str) -> None:
 
 
 def where(resources: Resources) -> str:
-    """Host and port: several nodes may run on one machine."""
+    """Return host and port: several nodes may run on one machine."""
     return f"{socket.gethostname()} at {resources.config.http}"
 
 
@@ -110,7 +110,7 @@ class Steps:
                 return
 
     async def _step(self, work: Callable[[Tx, int, int], T], now: int) -> T:
-        """Other writers go first: yields one turn of the loop, so that they can queue."""
+        """Run a step after other writers: yields one turn of the loop, so that they can queue."""
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         started = loop.time()

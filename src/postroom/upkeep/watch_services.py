@@ -41,7 +41,7 @@ async def look(resources: Resources, node: str) -> None:
 
 
 def names_asked(config: Config) -> list[str]:
-    """The services of the settings, by the names of their faults."""
+    """Return the services of the settings, by the names of their faults."""
     asked = {
         scanning.CLAMD: config.clamd,
         services.RSPAMD: config.rspamd_url,
@@ -56,7 +56,7 @@ def is_any_noted(tx: Tx) -> bool:
 
 
 def record(tx: Tx, node: str, found: ServiceFaults, asked: Collection[str], now: int) -> None:
-    """Notes what this node finds, and records what has changed for all nodes."""
+    """Record what this node finds, and what has changed for all nodes."""
     noted = {row["name"] for row in tx.all("select distinct name from service_faults")}
     for name in sorted(noted.difference(asked)):
         tx.run("delete from service_faults where name = :name", name=name)
@@ -99,7 +99,7 @@ def _is_repaired(tx: Tx, name: str, node: str, now: int) -> bool:
 
 
 def _announce(tx: Tx, kind: str, about: EventService, now: int) -> None:
-    """Only the server's first account hears of it: its owner runs the server."""
+    """Announce it to the server's first account only: its owner runs the server."""
     first = accounts.find_first(tx)
     if first is not None:
         announce_notice(tx, SystemNotice(first.id, default_pod(first.id), kind, now, service=about))

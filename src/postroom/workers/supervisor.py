@@ -88,7 +88,10 @@ class WorkerSupervisor:
         timeouts: WorkerTimeouts | None = None,
         depositors: Sequence[Depositor] = (),
     ) -> None:
-        """With a depositor for each list of sockets, mail is journaled; without any, it is stored first."""
+        """Set up the workers.
+
+        With a depositor for each list of sockets, mail is journaled; else stored first.
+        """
         self._resources = resources
         self._directory = directory
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own limit below this
@@ -126,13 +129,13 @@ class WorkerSupervisor:
         self._deletions = loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients))
 
     async def wait_until_ready(self) -> None:
-        """Only for a limited time: if no worker can start, the rest of the server still works."""
+        """Wait for a limited time: if no worker can start, the rest of the server still works."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._timeouts.start):
                 await self._is_any_ready.wait()
 
     async def stop(self) -> None:
-        """Sessions end with 421; an email being stored gets its answer first."""
+        """Stop. Sessions end with 421; an email being stored gets its answer first."""
         self._is_stopping = True
         for slot in self._slots:
             for each in slot.sockets:
@@ -150,7 +153,7 @@ class WorkerSupervisor:
         await asyncio.wait([*self._workers, self._deletions, *self._depositing])
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        """By the worker with the shortest queue; by another if that one is killed meanwhile."""
+        """Read by the worker with the shortest queue; by another if that one is killed meanwhile."""
         for _ in range(READ_TRIES - 1):
             with contextlib.suppress(ChannelClosed):
                 return await self._read_once(arrival)
@@ -203,7 +206,7 @@ class WorkerSupervisor:
                 self._resources.workers.restarts += 1
 
     async def _run_worker(self, slot: Slot) -> None:
-        """From the start of a worker to its end."""
+        """Run a worker from its start to its end."""
         place = await slot.next_place()
         handle = WorkerHandle(
             self._resources,
@@ -231,7 +234,7 @@ class WorkerSupervisor:
             log.get().error("a worker ended", pid=child.process.pid, code=child.process.returncode)
 
     async def _watch(self, handle: WorkerHandle, child: Child) -> None:
-        """Until the worker ends, closes its channel, or has sent nothing for too long."""
+        """Watch until the worker ends, closes its channel, or has sent nothing for too long."""
         ended = asyncio.ensure_future(child.process.wait())
         closed = asyncio.ensure_future(handle.channel.is_closed.wait())
         try:
@@ -278,7 +281,7 @@ def to_setup(config: Config, certificate: CertificateFiles) -> WorkerSetup:
 async def start_worker(
     children: ChildSupervisor, sockets: Sequence[socket.socket]
 ) -> tuple[Child, socket.socket]:
-    """The worker, and our end of its channel. Raises ChildNotStarted."""
+    """Start a worker. Return it and our end of its channel. Raises ChildNotStarted."""
     ours, theirs = socket.socketpair()
     with theirs:
         descriptors_passed = [theirs.fileno(), *(each.fileno() for each in sockets)]
@@ -292,7 +295,7 @@ async def start_worker(
 
 
 def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
-    """Sockets for each worker: with one shared socket, nearly all connections would go to one worker."""
+    """Return sockets for each worker: with one shared socket, nearly all connections would go to one."""
     try:
         require_free(endpoint)
         port = endpoint.port
@@ -306,5 +309,5 @@ def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
 
 
 def require_free(endpoint: Endpoint) -> None:
-    """Sockets with SO_REUSEPORT would silently join those of another server."""
+    """Require a free port: sockets with SO_REUSEPORT would silently join those of another server."""
     close_all(listen_on(endpoint.host, endpoint.port, BACKLOG))

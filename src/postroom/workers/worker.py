@@ -247,7 +247,7 @@ class Worker:
         await pools.ONCE.run(loading.give_back_memory)
 
     async def _exit_with_channel(self) -> None:
-        """Without the server no mail can be stored. Senders will retry."""
+        """Exit with the channel: without the server no mail can be stored. Senders will retry."""
         await self._channel.is_closed.wait()
         os._exit(1)
 
@@ -263,7 +263,7 @@ async def serve(channel_fd: int, listener_fds: Sequence[int]) -> None:
 
 
 def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
-    """Ctrl-C reaches the whole group; the server decides when a worker stops."""
+    """Run a worker. Ctrl-C reaches the whole group, but the server decides when a worker stops."""
     die_with_parent()
     if os.getppid() != parent_pid:
         return

@@ -65,7 +65,7 @@ class WorkerHandle:
         self.missed_looks = 0
 
     def close(self) -> None:
-        """The worker and its connections are gone. Mail that it handed over is still stored."""
+        """Close after the worker and its connections are gone. Mail that it handed over is still stored."""
         self.channel.close()
         self._depositor = None
         for connection in self._admitted.values():

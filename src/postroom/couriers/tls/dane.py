@@ -19,9 +19,7 @@ class DaneNeed(Struct, frozen=True):
 
 
 async def find_need(resolver: Resolver, domain: str, host: str, port: int) -> DaneNeed | None:
-    """Return None if DNSSEC proves no TLSA records of the host. Raises DnsTemporary:
-    then the host must wait.
-    """
+    """Return None if DNSSEC proves no TLSA records of the host. If DnsTemporary is raised, it must wait."""
     if not resolver.trusts_dnssec or not await resolver.proves(domain, "MX"):
         return None
     for base in await _bases(resolver, host):
@@ -45,5 +43,5 @@ async def _bases(resolver: Resolver, host: str) -> list[str]:
 
 
 async def _has_proved_address(resolver: Resolver, host: str) -> bool:
-    """Both answers must be validated; a signed zone also proves the absence of addresses."""
+    """Return whether both answers are validated; a signed zone also proves that there are no addresses."""
     return await resolver.proves(host, "A") and await resolver.proves(host, "AAAA")

@@ -37,7 +37,7 @@ class PolicedDestination(Struct, frozen=True):
             raise TlsFailed(f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}")
 
     def to_session(self, hop: Hop, need: DaneNeed | None, fault: str, reason: str, own_ip: str) -> TlsSession:
-        """Successful ones are counted by policy, without the host."""
+        """Return the session to count. Successful ones are counted by policy, without the host."""
         policy = self._kept(hop, need)
         if policy == UNKNOWN_POLICY:
             fault = fault or self.fault

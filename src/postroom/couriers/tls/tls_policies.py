@@ -37,7 +37,7 @@ class TlsPolicies:
         self._known: OrderedDict[str, KnownPolicy] = OrderedDict()  # in the order of last use
 
     async def find(self, domain: str) -> StsPolicy | None:
-        """The newest policy; while none can be found, the cached one counts (section 5.1)."""
+        """Return the newest policy; while none can be found, the cached one counts (section 5.1)."""
         known = self._recall(domain)
         try:
             identity = mta_sts.read_identity(await self._resolver.txt(f"_mta-sts.{domain}"))
@@ -53,7 +53,7 @@ class TlsPolicies:
         return policy
 
     def fault_of(self, domain: str) -> str:
-        """Why no policy was found although there should be one; none while an older one counts."""
+        """Return why no policy was found although there should be one; none while an older one counts."""
         known = self._known.get(domain)
         return "" if known is None else known.fault
 

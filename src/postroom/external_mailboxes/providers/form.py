@@ -52,7 +52,7 @@ def _unquoted(chunk: bytes) -> bytes:
 
 
 def read_form(post: Post) -> Form:
-    """The first of several equal names counts. Files are left out."""
+    """Read a form. The first of several equal names counts. Files are left out."""
     written = post.headers.get("content-type", "")
     kind, options = parse_options_header(written[:CONTENT_TYPE_LIMIT])
     if kind == b"multipart/form-data" and (boundary := options.get(b"boundary")):

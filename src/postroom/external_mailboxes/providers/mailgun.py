@@ -52,7 +52,7 @@ def _read_event(post: Post, signing_key: str) -> Posted:
 
 
 def require_signed(post: Post, signing_key: str, timestamp: str, token: str, signature: str) -> None:
-    """The signature covers only time and token: a token counts for the first content that it came with."""
+    """Verify a signature of time and token only: a token counts for the first content that it came with."""
     if not token:
         raise ForgedPost(
             "The post has no token in its signature. Set the URL at Mailgun: only it signs this way."

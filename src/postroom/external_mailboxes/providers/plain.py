@@ -18,7 +18,7 @@ _SIGNATURE = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})")
 
 
 def read_plain(post: Post, signing_key: str) -> Posted:
-    """`?to=` or X-Envelope-To name the recipient, `?from=` or X-Envelope-From the sender."""
+    """Read a post. `?to=` or X-Envelope-To name the recipient, `?from=` or X-Envelope-From the sender."""
     recipient = post.query.get("to") or post.headers.get("x-envelope-to", "")
     sender = post.query.get("from") or post.headers.get("x-envelope-from", "")
     if signing_key:
@@ -30,7 +30,7 @@ def read_plain(post: Post, signing_key: str) -> Posted:
 
 
 def require_signed(post: Post, signing_key: str, sender: str, recipient: str) -> None:
-    """`X-Signature: t=<seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<sender>.<recipient>.<body>`."""
+    """Verify `X-Signature: t=<seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<sender>.<recipient>.<body>`."""
     found = _SIGNATURE.fullmatch(post.headers.get("x-signature", "").strip())
     if found is None:
         raise ForgedPost("The post has no X-Signature: t=<seconds>,v1=<hex>.")

@@ -61,7 +61,7 @@ class Posted(Struct, frozen=True):
 
 
 def require_recent(written: str, now: int, window_seconds: int) -> None:
-    """In both directions: the clock of the service may be ahead."""
+    """Require a recent time, in both directions: the clock of the service may be ahead."""
     if not written.isascii() or not written.isdigit() or len(written) > 12:
         raise ForgedPost("The post has no time in its signature. Is the URL set at the right service?")
     if abs(now // SECOND - int(written)) > window_seconds:
@@ -92,7 +92,7 @@ def read_unproven(raw: bytes) -> dict[str, Any]:
 
 
 def read_document(raw: bytes | str, what: str = "The body") -> Any:
-    """`raw` in UTF-8: what counts its values reads nothing else."""
+    """Read `raw` in UTF-8: what counts its values reads nothing else."""
     written = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
     excess = find_json_excess(written)
     if excess is not None:

@@ -34,7 +34,7 @@ def read_postmark(post: Post, signing_key: str) -> Posted:
 
 
 def require_password(post: Post, password: str) -> None:
-    """`https://postroom:PASSWORD@host/…` at Postmark becomes HTTP basic authentication."""
+    """Check the password, which Postmark takes from its URL and sends as HTTP basic authentication."""
     scheme, _, value = post.headers.get("authorization", "").partition(" ")
     try:
         given = base64.b64decode(value, validate=True).decode("utf-8", "replace").partition(":")[2]

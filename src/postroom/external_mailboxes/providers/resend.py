@@ -54,7 +54,7 @@ def require_signed(post: Post, secret: str, post_id: str) -> None:
 
 
 def download_url(answer: bytes) -> str:
-    """The URL of the whole email, from Resend's answer."""
+    """Return the URL of the whole email, from Resend's answer."""
     raw = read_object(answer, "The answer of Resend").get("raw")
     url = text_of(raw, "download_url") if isinstance(raw, dict) else ""
     if not url:

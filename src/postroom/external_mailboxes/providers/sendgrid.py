@@ -47,7 +47,7 @@ def _read_events(post: Post) -> Posted:
 
 
 def require_signed(post: Post, public_key: str) -> None:
-    """ECDSA over time and body, by the key shown on the webhook's page."""
+    """Verify ECDSA over time and body, by the key shown on the webhook's page."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -29,7 +29,7 @@ _HOST = re.compile(r"([a-z0-9-]+\.)+amazonaws\.com(\.cn)?")
 
 
 def read_ses(post: Post, certificate: bytes) -> Posted:
-    """`certificate` is the PEM that the post names, or the pinned one."""
+    """Read a post. `certificate` is the PEM that it names, or the pinned one."""
     document = read_unproven(post.body)
     require_signed(document, certificate, post.now)
     post_id, topic = text_of(document, "MessageId"), text_of(document, "TopicArn")
@@ -76,7 +76,7 @@ def certificate_url(post: Post) -> str:
 
 
 def require_amazon(url: str) -> str:
-    """Another host could sign for Amazon."""
+    """Require an address of Amazon: another host could sign for it."""
     try:
         parts = urlsplit(url)
         is_amazon = parts.scheme == "https" and parts.port in (None, 443) and not parts.username

@@ -10,7 +10,7 @@ WANTED = {
 
 
 def is_usable(provider: str, key: str) -> bool:
-    """Other providers take any text."""
+    """Return whether a key is usable. Only Amazon's has a form; others take any text."""
     try:
         match provider:
             case "sendgrid":

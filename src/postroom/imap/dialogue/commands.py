@@ -95,7 +95,7 @@ def _login(cursor: CommandCursor) -> LogIn:
 
 
 def _authenticate(cursor: CommandCursor) -> Authenticate:
-    """The first answer may come with the command; "=" is an empty one (RFC 4959 section 3)."""
+    """Read AUTHENTICATE. The first answer may come with it; "=" is an empty one (RFC 4959, 3)."""
     mechanism = cursor.word()
     if not cursor.take(b" "):
         return Authenticate(mechanism)
@@ -114,7 +114,7 @@ def _select(cursor: CommandCursor, is_read_only: bool) -> SelectFolder:
 
 
 def _list(cursor: CommandCursor, command: str) -> ListFolders:
-    """With several patterns (RFC 5258), SPECIAL-USE (RFC 6154 section 2) and RETURN STATUS (RFC 5819)."""
+    """Read LIST with several patterns (RFC 5258), SPECIAL-USE (RFC 6154, 2) and RETURN STATUS (RFC 5819)."""
     only_special = False
     if command == "LIST" and cursor.take(b"("):
         while not cursor.take(b")"):
@@ -185,7 +185,7 @@ def _enable(cursor: CommandCursor) -> EnableExtensions:
 
 
 def _subscription(cursor: CommandCursor) -> PlainCommand:
-    """Every folder counts as subscribed."""
+    """Read SUBSCRIBE. Every folder counts as subscribed."""
     cursor.folder()
     return PlainCommand("SUBSCRIBE")
 

@@ -69,7 +69,7 @@ class CommandCursor:
         return found
 
     def word(self) -> str:
-        """An atom in capital letters."""
+        """Return an atom in capital letters."""
         return self.match(_ATOM, "a word").decode("ascii", "replace").upper()
 
     def tag(self) -> str:
@@ -82,7 +82,7 @@ class CommandCursor:
         return int(self.match(_NUMBER, "a number"))
 
     def bytes_string(self) -> bytes:
-        """A quoted string or a literal."""
+        """Return a quoted string or a literal."""
         if self._text[self._at : self._at + 1] == LITERAL_MARK:
             self._at += 1
             return self._literals.pop()
@@ -129,11 +129,11 @@ class CommandCursor:
             raise BadCommand("this is not a folder name") from None
 
     def flags(self) -> frozenset[str]:
-        """In brackets, or bare after STORE."""
+        """Return flags, in brackets, or bare after STORE."""
         return frozenset(self.in_brackets(self.flag) if self.stands_at(b"(") else self.several(self.flag))
 
     def several(self, read: Callable[[], T]) -> list[T]:
-        """At least one, separated by spaces."""
+        """Return at least one value, separated by spaces."""
         found = [read()]
         while self.take(b" "):
             found.append(read())

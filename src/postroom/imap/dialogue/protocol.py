@@ -95,7 +95,7 @@ class ImapDialogue:
         return [self._tagged(reply), *self._go_on()]
 
     def tls_started(self) -> list[Effect]:
-        """RFC 3501 section 6.2.1: forgets everything learnt before TLS, also input that came too early."""
+        """Forget everything learnt before TLS, also input that came too early (RFC 3501, 6.2.1)."""
         self._offers_tls, self._is_private = False, True
         self._asked = None
         self._reader.forget()
@@ -159,7 +159,7 @@ class ImapDialogue:
             return self._count_error([self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")])
 
     def _find_refusal(self, name: str) -> bytes | None:
-        """The refusal of a command that is not allowed in this state (RFC 3501 section 3)."""
+        """Return the refusal of a command that is not allowed in this state (RFC 3501, 3)."""
         if name in commands.ANY_STATE:
             return None
         if name in commands.BEFORE_LOGIN:
@@ -189,7 +189,7 @@ class ImapDialogue:
         return self._ask(PlainCommand(name))
 
     def _plain(self, name: str) -> list[Effect]:
-        """Commands that could be answered at once are asked too, so that all are rate limited."""
+        """Ask also for commands that could be answered at once, so that all are rate limited."""
         match name:
             case "CAPABILITY":
                 return [Write(b"* CAPABILITY " + self._capabilities() + b"\r\n"), *self._ask_plain(name)]
@@ -241,7 +241,7 @@ class ImapDialogue:
         return self._log_in(line)
 
     def _log_in(self, encoded: bytes) -> list[Effect]:
-        """RFC 4616 section 2: authorization identity, user name and password."""
+        """Log in by authorization identity, user name and password (RFC 4616, 2)."""
         try:
             words = binascii.a2b_base64(encoded, strict_mode=True).decode().split("\0")
         except (binascii.Error, UnicodeError, ValueError):

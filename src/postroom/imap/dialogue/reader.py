@@ -107,7 +107,7 @@ class CommandReader:
         return True
 
     def line(self) -> bytes | None:
-        """A line that is no command: an answer of the client during AUTHENTICATE or IDLE."""
+        """Return a line that is no command: an answer of the client during AUTHENTICATE or IDLE."""
         end = self._buffer.find(b"\n")
         return None if end == -1 else self._take(end + 1).rstrip(b"\r\n")
 

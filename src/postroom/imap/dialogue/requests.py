@@ -11,8 +11,10 @@ class NumberSet(Struct, frozen=True):
     pairs: tuple[tuple[int, int], ...]
 
     def ranges(self, last: int) -> list[tuple[int, int]]:
-        """In order and apart from each other: `1:*,1:*` is one. `*` is the last message, even if that is the
-        lower end."""
+        """Return ranges in order and apart from each other: `1:*,1:*` is one.
+
+        `*` is the last message, even if that is the lower end.
+        """
         ends = [[last if end == STAR else end for end in pair] for pair in self.pairs]
         found: list[tuple[int, int]] = []
         for low, high in sorted((min(pair), max(pair)) for pair in ends):

@@ -124,7 +124,7 @@ def _not(key: SearchKey) -> SearchKey:
 
 
 def _day(text: str) -> int:
-    """The beginning of the day in milliseconds, in UTC."""
+    """Return the beginning of the day in milliseconds, in UTC."""
     day, _, rest = text.partition("-")
     month, _, year = rest.partition("-")
     try:
@@ -135,7 +135,7 @@ def _day(text: str) -> int:
 
 
 def moment(text: str) -> int:
-    """INTERNALDATE in the format of APPEND: `17-Jul-1996 02:44:25 -0700`."""
+    """Parse INTERNALDATE in the format of APPEND: `17-Jul-1996 02:44:25 -0700`."""
     words = text.split()
     try:
         days, clock, zone = words

@@ -67,7 +67,7 @@ def _find_raw(tx: Tx, message_id: str) -> tuple[RawMail, str]:
 
 
 async def _withheld(client: ImapState, raw: RawMail, infection: str) -> RawMail:
-    """Structure and sizes stay: a client may have seen them before the email was scanned."""
+    """Withhold the content. Its structure and sizes stay: a client may have seen them before the scan."""
     whole = raw.content
     if whole is None:
         whole = b"".join([chunk async for chunk in await raw_mails.stream(client.resources, raw)])
@@ -77,7 +77,7 @@ async def _withheld(client: ImapState, raw: RawMail, infection: str) -> RawMail:
 
 
 async def measured(client: ImapState, mail: FolderMail) -> FolderMail:
-    """A draft with the date and size of its mail."""
+    """Return a draft with the date and size of its email."""
     try:
         draft, whole = await _draft(client, mail)
     except ApiError:

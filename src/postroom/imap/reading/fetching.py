@@ -115,7 +115,7 @@ def _line(client: ImapState, mail: FolderMail, words: bytes) -> bytes:
 
 
 async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[FolderMail], frozenset[int]]:
-    """A key that may only read changes nothing."""
+    """Mark the emails as seen, unless the key may only read."""
     caller, inbox_id = client.who
     unseen = [mail.uid for mail in found if SEEN not in mail.flags]
     if not unseen or caller.permissions.isdisjoint(("draft", "send")):
@@ -136,7 +136,7 @@ async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[F
 
 
 def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[bytes]:
-    """An unreadable part, such as a damaged file, is left out; the rest is answered."""
+    """Return the answer. An unreadable part, such as a damaged file, is left out."""
     words: list[bytes] = []
     for item in request.items:
         match item:

@@ -94,7 +94,7 @@ def _told(request: SearchMails, found: "list[Candidate]") -> "list[Candidate]":
 
 
 def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
-    """RFC 4731; the tag tells which command it answers (RFC 4466 section 2.6.2)."""
+    """Return an ESEARCH response (RFC 4731); its tag names the command that it answers (RFC 4466, 2.6.2)."""
     assert request.returns is not None
     words = [b'* ESEARCH (TAG "%s")' % request.tag]
     if request.by_uid:
@@ -137,7 +137,7 @@ def _with_ranges(view: FolderView, key: SearchKey) -> SearchKey:
 
 
 def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[int] | None:
-    """The UIDs that can match at all, by words that every match must have."""
+    """Return the UIDs that can match at all, by words that every match must have."""
     wanted = key.keys if key.name == "AND" else (key,)
     sought = [(INDEXED[each.name], each.value) for each in wanted if each.name in INDEXED]
     if not sought:
@@ -159,7 +159,7 @@ class _MailReader:
         self._tx, self._inbox, self._blobs = tx, inbox, blobs
 
     def matching(self, view: FolderView, key: SearchKey, candidates: list[Candidate]) -> list[Candidate]:
-        """In up to three rounds, each for those that the one before could not decide."""
+        """Match in up to three rounds, each for those that the one before could not decide."""
         answers = {id(each): _matches(view, key, each) for each in candidates}
         for read in (self._read_documents, self._read_headers):
             open_ones = [each for each in candidates if answers[id(each)] is None]
@@ -201,7 +201,7 @@ class _MailReader:
             each.headers = headers.split(self._head(each) if head is None else head, 0).headers
 
     def _head(self, each: Candidate) -> bytes:
-        """For a draft, a large email, or one with a long header."""
+        """Return the header of a draft, a large email, or one with a long header."""
         draft = drafts.find(self._tx, self._inbox.scope, each.mail.message_id)
         if draft is not None:
             return draft_mail.write(self._inbox, draft, (), self._blobs.get)

@@ -82,7 +82,7 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
 
     @abstractmethod
     def _check_silence(self, now: float) -> None:
-        """For logged-in clients."""
+        """Check how long a logged-in client has been silent."""
 
     # Called by the transport
 
@@ -113,7 +113,7 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
         self._has_room.set()
 
     def pause_writing(self) -> None:
-        """Nothing is read from a client that does not read its answers."""
+        """Pause reading from a client that does not read its answers."""
         self._full_since = self._loop.time()
         self._has_room.clear()
         self._socket.pause_reading()
@@ -194,7 +194,7 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
             return await work()
 
     async def _log_in_slowly(self, name: str, log_in: Callable[[], Awaitable[T]]) -> T:
-        """After wrong passwords the answer is delayed. Attempts of one peer at one name take turns."""
+        """Log in, with a delay after wrong passwords. Attempts of one peer at one name take turns."""
         failures, peer = self._shared.failures, self._socket.peer
         async with failures.turn(peer, name):
             await asyncio.sleep(failures.wait_seconds(peer, name))
@@ -206,5 +206,5 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
         return answer
 
     def _admit_key(self, key_id: str) -> bool:
-        """Not after the connection is lost: nothing would release its slot."""
+        """Admit a key, but not after the connection is lost: nothing would release its slot."""
         return self._socket.is_open and self._shared.admissions.admit_key(self, key_id)

@@ -17,7 +17,7 @@ _MAX_RECIPIENT_CHARACTERS = 254  # RFC 5321 section 4.5.3.1.3: a path of 256, wi
 
 
 def read_sender(path: str) -> str:
-    """The address of MAIL FROM, empty for the null sender; RFC 5321 appendix C ignores a source route."""
+    """Return the address of MAIL FROM, empty for the null sender. A source route is ignored (RFC 5321, C)."""
     if path == "":
         return ""
     address = _SOURCE_ROUTE.sub("", path, count=1) if path.startswith("@") else path
@@ -28,9 +28,9 @@ def read_sender(path: str) -> str:
 
 
 def read_recipient(path: str) -> str:
-    """The address of RCPT TO to ask the directory for: exactly one `@`, the domain in lower case.
+    """Return the address of RCPT TO to ask the directory for: exactly one `@`, the domain in lower case.
 
-    RFC 5321 section 4.1.1.3 wants `Postmaster` without a domain to work.
+    RFC 5321, 4.1.1.3 wants `Postmaster` without a domain to work.
     """
     if path.lower() == "postmaster":
         return "postmaster"
@@ -46,7 +46,7 @@ def read_recipient(path: str) -> str:
 
 
 def _reply_to_odd_path(path: str) -> bytes:
-    """Source routes, bang paths and quoted addresses without a domain all ask us to relay."""
+    """Refuse source routes, bang paths and quoted addresses without a domain: all ask us to relay."""
     return replies.NO_RELAY if any(sign in path for sign in "@%!") else replies.BAD_RECIPIENT
 
 

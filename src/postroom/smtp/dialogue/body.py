@@ -30,7 +30,7 @@ class Body:
         return max(self._received, self._stored)
 
     def feed(self, data: bytes) -> tuple[bytes, bytes | None]:
-        """The next bytes to store, and what follows the email, or None while it goes on."""
+        """Return the next bytes to store, and what follows the email, or None while it goes on."""
         data = self._held + data
         first_dot = data.find(b"\r\n.")
         end = data.find(_END, first_dot) if first_dot >= 0 else -1
@@ -68,12 +68,15 @@ class Body:
 
 
 def _start_of_end(data: bytes) -> bytes:
-    """The longest tail of the data that may turn out to begin the end."""
+    """Return the longest tail of the data that may turn out to begin the end."""
     return next((start for start in _STARTS_OF_END if data.endswith(start)), b"")
 
 
 def _has_clean_line_ends(data: bytes) -> bool:
-    """IncrementalNewlineDecoder notes the kinds of line end it meets, three times as fast as counting."""
+    """Return whether all line ends are CRLF.
+
+    IncrementalNewlineDecoder finds out three times as fast as counting.
+    """
     reader = io.IncrementalNewlineDecoder(None, translate=False)
     reader.decode(data.decode("latin-1"), final=True)
     return reader.newlines is None or reader.newlines == "\r\n"

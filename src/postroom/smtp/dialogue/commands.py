@@ -21,7 +21,7 @@ class Argument(Struct, frozen=True):
 
 
 def split_line(line: bytearray) -> tuple[str, str]:
-    """The verb in upper case, and its argument."""
+    """Return the verb in upper case, and its argument."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
@@ -37,7 +37,7 @@ def require(is_good: bool, refusal: bytes = replies.BAD_ARGUMENT) -> None:
 
 
 def require_host_name(name: str) -> None:
-    """Any single word will do: RFC 5321 section 4.1.4 forbids refusing mail because the name is wrong."""
+    """Require a single word: RFC 5321, 4.1.4 forbids refusing mail because the name is wrong."""
     require(0 < len(name) <= _MAX_NAME_CHARACTERS and name.isascii() and " " not in name)
 
 

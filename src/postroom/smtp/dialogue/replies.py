@@ -76,7 +76,7 @@ def extended_hello(hostname: str, keywords: list[str]) -> bytes:
 
 
 def refused_by_policy(domain: str) -> bytes:
-    """RFC 7372 section 3.3; the domain is one that the DNS knows."""
+    """Return the refusal of RFC 7372, 3.3; the domain is one that the DNS knows."""
     return _reply(f"550 5.7.26 Refused: DMARC fails, and {domain[:253]} asks to reject such mail")
 
 

@@ -111,7 +111,10 @@ class SubmissionConnection(ClientConnection[SubmissionDialogue]):
     # Questions of the dialogue
 
     async def _answer(self, question: AskLogin | AcceptMail) -> None:
-        """An email is sent even if the program has disconnected: its next try gets the missed answer."""
+        """Answer.
+
+        An email is sent even if the client has disconnected: its next try gets the missed answer.
+        """
         dialogue = self._dialogue
         assert dialogue is not None
         if isinstance(question, AskLogin):
@@ -171,7 +174,7 @@ def _accepted(receipt: SendReceipt) -> bytes:
 
 
 def _refusal(error: Exception, code: bytes = b"550 5.7.1 ") -> bytes:
-    """The reply for an error, with the code and message that the HTTP interface gives."""
+    """Return the reply for an error, with the code and message that the HTTP API gives."""
     if isinstance(error, DraftError):
         return _line(f"550 5.6.0 bad_request: {error}")
     if not isinstance(error, ApiError):

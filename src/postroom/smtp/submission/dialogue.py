@@ -83,7 +83,7 @@ class SubmissionDialogue:
         return list(self._inner.tls_started())
 
     def login_answer(self, refusal: bytes | None) -> list[SubmissionEffect]:
-        """Without a refusal the client is logged in."""
+        """Answer a login. Without a refusal the client is logged in."""
         self._is_asking_login = False
         self.is_logged_in = refusal is None
         if refusal is None:

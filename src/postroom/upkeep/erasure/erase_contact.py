@@ -62,7 +62,7 @@ class Gone(Struct, frozen=True):
 
 
 def count_all(tx: Tx, job_scope: Scope) -> int:
-    """About how many rows a job looks at."""
+    """Count about how many rows a job reads."""
     owner, owner_id = job_scope.owner_of_inboxes
     mail = count(
         tx,
@@ -133,7 +133,7 @@ def _erase_in(
 
 
 def _erase_messages(tx: Tx, job: Job, found: Sequence[Message], counts: Counter[str], now: int) -> list[str]:
-    """Messages with a legal hold stay, and are counted."""
+    """Erase messages. Those with a legal hold stay, and are counted."""
     if not found:
         return []
     inbox = inboxes.lock(tx, found[0].inbox_id)
@@ -181,7 +181,7 @@ def _of_audit(job: Job, now: int) -> AuditErasure:
 
 
 def _finish(tx: Tx, job: Job, now: int) -> None:
-    """The address is nowhere but in a suppression's hash from here on."""
+    """Finish. From here on only a suppression's hash has the address."""
     kept = hashed(job.subject)
     suppressed = suppressions.keep_hash_alone(tx, job.account_id, job.subject) if job.pod_id is None else 0
     counts = jobs.advance(tx, job, job.position, 0, {**NOTHING, "suppressions": suppressed})

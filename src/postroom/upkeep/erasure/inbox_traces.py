@@ -67,7 +67,7 @@ def _erase_draft(tx: Tx, row: Row, job: Job, counts: Counter[str]) -> list[str]:
 
 
 def _erase_appointment(tx: Tx, row: Row, job: Job, counts: Counter[str]) -> list[str]:
-    """The appointment stays, without the person; mail clients get the new version."""
+    """Erase the person from an appointment, which stays; mail clients get the new version."""
     changed = {
         name: msgspec.json.encode(without_address(msgspec.json.decode(row[name]), job.subject)).decode()
         for name in ("content", "before", "proposals")
@@ -85,7 +85,7 @@ def _has_row(tx: Tx, table: str, named: dict[str, str]) -> bool:
 
 
 def _erase_rows(tx: Tx, job: Job, place: MailCursor, counts: Counter[str]) -> Erased:
-    """The contact stays as long as email of it is there: it can be erased again."""
+    """Erase the rows. The contact stays as long as email of it does: it can be erased again."""
     named = {"inbox_id": place.inbox_id, "address": job.subject}
     if not any(_has_row(tx, table, named) for table in ("contacts", "correspondents", "rule_replies")):
         return 0, [], None

@@ -31,7 +31,7 @@ class AuditLog:
     """What several files hold together of one account; an entry may be in more than one."""
 
     def __init__(self, account_id: str = "", trusted: Mapping[str, bytes] | None = None) -> None:
-        """With `trusted` keys, those of the files do not count."""
+        """Begin with `trusted` keys, if any: then those of the files do not count."""
         self.account_id = account_id  # "" until a head names it
         self.entries: dict[int, Entry] = {}
         self.heads: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ class AuditLog:
             self._find(entry, f"changed or swapped: it does not follow {before.get('id')}")
 
     def _verify_erased(self, entry: Entry) -> None:
-        """An entry of the chain, which is verified itself, has the hash of what the erasure left."""
+        """Verify an erased entry: one of the verified chain has the hash of what the erasure left."""
         content = {name: value for name, value in entry.items() if name not in ("hash", "erasedBy")}
         by = self._by_id.get(entry["erasedBy"])
         named = read_named(by.get("after")) if by is not None and by.get("action") == ERASED else {}
@@ -137,7 +137,7 @@ class AuditLog:
             self.findings.append(AuditFinding(name, "changed: its signature does not match"))
 
     def _verify_receipt(self, receipt: dict[str, Any]) -> None:
-        """What it says of a decision is what the log says; without a log, its signature alone counts."""
+        """Verify that a receipt agrees with the log; without a log, its signature alone counts."""
         name = f"receipt {receipt['message'].get('id')}"
         self._verify_signature(name, receipt)
         for decision in receipt["decisions"] if self.entries else ():
@@ -180,7 +180,7 @@ def _take_head(logs: Sequence[AuditLog], head: dict[str, Any]) -> bool:
 
 
 def _take_receipt(logs: Sequence[AuditLog], receipt: dict[str, Any]) -> bool:
-    """By the entries of its decisions; to the only log there is."""
+    """Assign a receipt by the entries of its decisions; to the only log there is."""
     ids = {each.get("entryId") for each in receipt["decisions"] if isinstance(each, dict)}
     found = [log for log in logs if any(entry["id"] in ids for entry in log.entries.values())]
     for log in found[:1] or (logs if len(logs) == 1 else ()):

@@ -21,7 +21,7 @@ async def look(resources: Resources, after: str) -> Page:
 
 
 def count(tx: Tx) -> int:
-    """Not known before it is read."""
+    """Return 0: the count is not known before it is read."""
     return 0
 
 

@@ -41,7 +41,7 @@ def of_rows(
     look: Callable[[Tx, str], Page],
     repair: Callable[[Tx, Sequence[str]], None] | None = None,
 ) -> StoredPart:
-    """A part that needs only the database: each page is one consistent read."""
+    """Return a part that needs only the database: each page is one consistent read."""
 
     async def look_at_page(resources: Resources, after: str) -> Page:
         return await resources.db.read_long(look, PAGE_SECONDS, after)
@@ -55,7 +55,7 @@ def count_rows(tx: Tx, table: str) -> int:
 
 
 def next_ids(tx: Tx, table: str, key: str, after: str, limit: int) -> tuple[list[str], str | None]:
-    """A page of keys, and where the next one begins."""
+    """Return a page of keys, and where the next one begins."""
     rows = tx.all(
         f"select {key} as key from {table} where {key} > :after order by {key} limit :limit",
         after=after,

@@ -49,7 +49,7 @@ def look_for_left_over(tx: Tx, after: str) -> Page:
 
 
 def repair(tx: Tx, message_ids: Sequence[str]) -> None:
-    """The index loop makes or removes the entries, as for any other change."""
+    """Let the index loop make or remove the entries, as for any other change."""
     indexing.enqueue_all(tx, message_ids)
 
 

@@ -42,7 +42,7 @@ async def count_all(resources: Resources, parts: Sequence[StoredPart] = PARTS) -
 async def verify(
     resources: Resources, repairs: bool, report: OnProgress, parts: Sequence[StoredPart] = PARTS
 ) -> Verified:
-    """If the database file is damaged, only that is reported."""
+    """Verify the parts. If the database file is damaged, only that is reported."""
     if damage := await resources.db.find_damage():
         return Verified(0, [Finding(DATABASE, "", damage)], [])
     looked_at, findings, repaired = 0, list[Finding](), list[Finding]()
