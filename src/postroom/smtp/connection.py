@@ -114,7 +114,7 @@ class SmtpConnection(asyncio.Protocol):
         self._carry_out(self._session.feed(data))
 
     def eof_received(self) -> bool:
-        """Return whether to stay open for a client that pipelined and closed its half; TLS has no half-close."""
+        """Return whether to stay open, if the client has pipelined. TLS has no half-close."""
         self._has_ended_input = True
         stays_open = not self._is_under_tls and self._session.is_asking
         if not stays_open and self._closing_since is None:
