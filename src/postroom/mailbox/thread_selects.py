@@ -38,6 +38,14 @@ def with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str
     )
 
 
+def with_first_page(found: str, shown: int, offset: int) -> str:
+    """Return the SQL with the limit of a first page written into it.
+
+    With a parameter, PostgreSQL expects many rows and plans each request anew, which takes a millisecond.
+    """
+    return found if offset else found.replace(":shown", str(shown))
+
+
 def states_of(work: Work) -> tuple[int, ...]:
     return (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
 

@@ -304,6 +304,7 @@ def _page(tx: Tx, found: str, limit: int, offset: int, **params: object) -> list
 
     The parts are merged by their keys alone: reading whole rows would be expensive.
     """
+    found = thread_selects.with_first_page(found, limit, offset)
     rows = tx.all(
         f"select threads.* from (select * from ({found}) as parts {NEWEST_FIRST}"
         " limit :limit offset :offset) as found cross join threads where threads.id = found.id",
@@ -359,7 +360,8 @@ def list_within(
     params |= {"assignee": work.assignee_id} if work.assignee_id else {}
     found = _page(tx, of(thread_selects.KEYS), limit, offset, **params)
     params["shown"] = offset + limit + COUNTED_BEYOND_PAGE
-    counted = tx.one(f"select count(*) as total from ({of('1 as one')}) as found", **params)
+    counting = thread_selects.with_first_page(of("1 as one"), limit + COUNTED_BEYOND_PAGE, offset)
+    counted = tx.one(f"select count(*) as total from ({counting}) as found", **params)
     return found, int(counted["total"]) if counted else 0
 
 

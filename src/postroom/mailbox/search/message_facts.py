@@ -151,12 +151,12 @@ def list_newest(tx: Tx, scope: Scope, most: int) -> list[str]:
     """List the ids of received messages in scope, newest first: all of them are in the newest threads."""
     column, owner_id = scope.owner
     parts = thread_selects.with_work(column, None, thread_selects.KEYS, ANY_WORK)
+    parts = thread_selects.with_first_page(parts, most, 0)
     rows = tx.all(
         f"select messages.id from (select * from ({parts}) as parts {thread_selects.NEWEST_FIRST}"
-        " limit :shown) as recent cross join messages where messages.thread_id = recent.id"
+        f" limit {most}) as recent cross join messages where messages.thread_id = recent.id"
         " and messages.direction = 'inbound' and messages.is_trashed = 0"
-        " order by messages.created_at desc, messages.id desc limit :shown",
+        f" order by messages.created_at desc, messages.id desc limit {most}",
         owner_id=owner_id,
-        shown=most,
     )
     return [row["id"] for row in rows]
