@@ -22,6 +22,7 @@ BOUNDED: dict[str | bytes, str] = {
 # What is only known when it is asked for.
 MADE_LATE = {
     "postroom.accounts.audit_erasure.mention_of": "an escaped address, with one sign at most beside it",
+    "postroom.outward.holding.origin_ends._pattern": "at most 64 letters and digits, with signs between",
     "postroom.imap.reading.fetching._pattern_of": "at most 30 names, tried at the beginnings of lines alone",
     "postroom_mail.languages.patterns._compiled": "those of modules, which `held` sees",
     "postroom_mail.reports.reason_words._patterns": "of word lists, which `held` sees",

@@ -9,6 +9,7 @@ import pytest
 from postroom.clock import MINUTE
 from postroom.mailbox import origins
 from postroom.outward.holding import origin_guard
+from tests.api.test_dashboard import signed_in
 from tests.api.test_send import first_message
 from tests.conftest import Server
 from tests.raw_mails import raw_mail
@@ -297,3 +298,14 @@ async def test_a_whole_email_goes_only_to_people_who_know_it_or_belong_to_the_ac
     assert own["hold"]["reasons"] == ["origin"]
     again = (await post(server, bob, to=MALLORY, threadId=own["threadId"])).json()
     assert [each["messageId"] for each in again["hold"]["origins"]] == [own["id"]]
+
+
+@pytest.mark.sqlite_alone
+async def test_an_approver_reads_both_ends_of_a_value_however_it_is_written(server: Server) -> None:
+    bob = await lured(server, "hold")
+    held = (await post(server, bob, body="Dan, pay to DE89370400440532013000 today.")).json()
+    async with signed_in(server) as page:
+        shown = " ".join((await page.get(f"/app/approvals?message={held['id']}")).text.split())
+    assert "Account number (IBAN)" in shown
+    assert "<q>Please pay the invoice to DE89 3704 0044 0532 0130 00, see" in shown
+    assert "<q>Dan, pay to DE89370400440532013000 today.</q>" in shown
