@@ -11,7 +11,7 @@ import httpx2
 
 from postroom_client.calls.methods import AwaitedMethods
 from postroom_client.results import Event
-from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resolve
+from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resolve, usable
 from postroom_client.transport import stream, wire
 from postroom_client.transport.exchange import (
     Call,
@@ -43,7 +43,7 @@ class AsyncClient(AwaitedMethods):
         on_wait: OnWait | None = None,
     ) -> None:
         self.api_key = require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
-        self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
+        self.base_url = usable(base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL)
         self._patience = patience or Patience()
         self._on_wait = on_wait
         self._http = httpx2.AsyncClient(

@@ -155,7 +155,19 @@ def test_a_server_that_is_away_is_a_failed_connection() -> None:
         client.create_inbox("a")
 
 
-@samples("url", ["nonsense", "http://", "http://[", "ftp://example.com", "http://a b/"])
+@samples(
+    "url",
+    [
+        "nonsense",
+        "http://",
+        "http://[",
+        "http://[::1",
+        "http://x:abc",
+        "http://a\0b",
+        "ftp://example.com",
+        "http://a b/",
+    ],
+)
 def test_an_address_that_is_none_is_a_failed_connection(url: str) -> None:
     with pytest.raises(errors.ConnectionFailed):
         Client("pr_1", url, patience=QUICK).me()

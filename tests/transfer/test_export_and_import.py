@@ -246,6 +246,12 @@ async def test_a_folder_that_is_no_export_is_refused_in_a_sentence(tmp_path: Pat
     (tmp_path / "one@x" / "messages.jsonl").write_bytes(b"")
     with pytest.raises(BadRequest, match="not a complete export: 1 emails"):
         exported.list_mails(tmp_path, "one@x", clock.now())
+    for line in (b"{", b"5", b"{}", b'{"blocked": false, "labels": 5}', b"\xff"):
+        (tmp_path / "one@x" / "messages.jsonl").write_bytes(line)
+        with pytest.raises(BadRequest, match=r"not a complete export: messages\.jsonl"):
+            exported.list_mails(tmp_path, "one@x", clock.now())
+    with pytest.raises(BadRequest, match="not a complete export"):
+        exported.list_mails(tmp_path, "two@x", clock.now())
 
 
 def test_batches_are_bounded_in_mails_and_bytes() -> None:

@@ -38,10 +38,11 @@ app.add_typer(import_app, name="import")
 
 Into = Annotated[str, typer.Option("--inbox", help="Address or id of the inbox.")]
 Source = Annotated[Path, typer.Argument(exists=True, help="Where the email is.")]
+SourceFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Where the email is.")]
 
 
 @import_app.command("mbox")
-def import_mbox(path: Source, inbox: Into, as_json: Json = None) -> None:
+def import_mbox(path: SourceFile, inbox: Into, as_json: Json = None) -> None:
     """Import an mbox file; skips what the inbox already has."""
     from postroom.transfer import mbox
 

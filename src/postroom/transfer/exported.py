@@ -29,18 +29,26 @@ def list_inboxes(folder: Path) -> dict[str, list[str]]:
 def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
     """List the emails, oldest first. Blocked ones are left out: they were never let into the inbox."""
     place = folder / address
-    mails = list(walk_mbox(place / "mail.mbox", now))
-    with (place / "messages.jsonl").open("rb") as lines:
-        described = [json.loads(line) for line in lines]
+    try:
+        mails = list(walk_mbox(place / "mail.mbox", now))
+        with (place / "messages.jsonl").open("rb") as lines:
+            described = [json.loads(line) for line in lines]
+    except OSError as error:
+        raise BadRequest(f"{place} is not a complete export: {error}.") from None
+    except ValueError as error:
+        raise BadRequest(f"{place} is not a complete export: messages.jsonl: {error}.") from None
     if len(mails) != len(described):
         raise BadRequest(
             f"{place} is not a complete export: {len(mails)} emails, and {len(described)} in messages.jsonl."
         )
-    found = [
-        _described(mail, message, now)
-        for mail, message in zip(mails, described, strict=True)
-        if not message["blocked"]
-    ]
+    try:
+        found = [
+            _described(mail, message, now)
+            for mail, message in zip(mails, described, strict=True)
+            if not message["blocked"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRequest(f"{place} is not a complete export: messages.jsonl: {error!r}.") from None
     return sorted(found, key=lambda mail: mail.at)
 
 
