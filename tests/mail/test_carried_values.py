@@ -156,6 +156,11 @@ def test_each_number_that_could_be_a_code_is_found(digits: str, around: str) -> 
     assert (f"code:{digits}" in carried_by([around.format(digits)])) or is_year
 
 
+def test_a_host_in_few_hexadecimal_letters_is_found() -> None:
+    for said in ("6b 2e 6e 6f", "see 6b 2e 6e 6f now", "EFBCAA EFBC8E EFBCAE EFBCAF"):
+        assert {"host:k.no", "host:j.no"} & set(carried_by([said])), said
+
+
 def test_links_numbers_and_words_behind_signs_are_found_together() -> None:
     found = carried_by(
         ["Pay to DE89 3704 0044 0532 0130 00, see https://pay.example.net/x/48213 or call +49 30 1234567"]

@@ -22,7 +22,6 @@ LONGEST_ITEM = 120  # letters of a line of a list with a piece of a value
 SHORTEST_ENCODED = 6  # letters of a one-time code in base64
 _HEAD = re.compile(r"0[xX](?=[0-9a-fA-F]{2})|\b[uU]\+(?:00)?(?=[0-9a-fA-F]{2})")
 _NUMBERS = re.compile(r"(?<![\w.])\d{2,3}(?>(?:[\s,;]{1,2}\d{2,3}){3,})(?![\w.])")
-FEWEST_DIGITS = 7  # of hexadecimal letters of a value: "a.de" is 61 2e 64 65
 FEWEST_BYTES = 3  # of hexadecimal letters
 _HEX_WORD = re.compile(r"(?<!\w)(?:0[xX])?[0-9a-fA-F]{2}")
 _FEW = 8  # numbers of letters that stand for digits alone: more than these may be any text
@@ -77,7 +76,7 @@ _HEX_PART = re.compile(r"[0-9a-fA-F]+")
 def spelled(said: Said) -> Iterator[str]:
     """Yield what the numbers, signs and pieces of a text stand for."""
     forms: list[Iterable[str]] = []
-    if said.has_digits and said.shapes.count(b"0") >= FEWEST_DIGITS:
+    if said.has_digits:
         forms.append(_of_numbers(said))
     if said.signs or " . " in said.text:
         forms.append(_of_signs(said))
@@ -95,7 +94,7 @@ def is_ordinary(said: Said) -> bool:
     small = text.lower()
     return (
         ("." not in text or len(_DOTTED.findall(text)) < 2)
-        and (said.shapes.count(b"0") < FEWEST_DIGITS or len(_HEX_WORD.findall(text)) < FEWEST_BYTES)
+        and (not said.has_digits or len(_HEX_WORD.findall(text)) < FEWEST_BYTES)
         and "dot" not in small
         and "hxxp" not in small
         and _SHORT_RUN not in said.sizes.translate(_ONE_FOR_THREE)
