@@ -157,6 +157,9 @@ async def test_an_answer_counts_once_in_the_browser_that_asked_and_for_ten_minut
         assert of_another.status_code == 401
         wrong_code = await house.sign_in(page, "ann@example.org", code="guessed")
         assert wrong_code.status_code == 401
+        long_code = await house.sign_in(page, "ann@example.org", code="c" * 3_500)
+        assert long_code.status_code == 401  # the provider's answer, not 431
+        await house.begin(page, f"/app/authorize?state={'x' * 3_000}")
         denied = await house.sign_in(page, "x@example.org", code="", error="access_denied<b>")
         assert (denied.status_code, "access_deniedb" in denied.text) == (401, True)
 
@@ -169,6 +172,7 @@ async def test_a_provider_that_speaks_for_another_or_not_at_all_is_not_gone_to(
             {"issuer": "https://evil.example"},
             {"token_endpoint": "ftp://there.example"},
             {"jwks_uri": 1},
+            {"authorization_endpoint": "http://[::1"},
         ):
             house.provider.about = about
             assert (await page.get(BEGIN)).status_code == 503, about

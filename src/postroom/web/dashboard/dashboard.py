@@ -17,7 +17,8 @@ from postroom.external_mailboxes.fetching import Fetcher
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.call import Call, RequestOrigin
-from postroom.web.dashboard import sign_in
+from postroom.web.dashboard import sign_in, single_sign_on
+from postroom.web.dashboard.delivery import connections
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
@@ -36,8 +37,12 @@ from postroom.web.routing import ACCOUNT, Route, Router
 PACKED_ABOVE_BYTES = 2_000
 PACKING = 4
 ROUTER = Router(PAGES)
-# Apps may ask with a long state or redirect; a sign-in page encodes all of it once more.
-LONG_QUERIES = {CONSENT_PATH: 4_000, sign_in.PATH: 8_000}
+# Apps may ask with a long state, which signing in encodes once more. Codes of providers may be long.
+LONG_QUERIES = {
+    CONSENT_PATH: 4_000,
+    **dict.fromkeys((sign_in.PATH, single_sign_on.PATH, single_sign_on.ANSWER_PATH), 8_000),
+    connections.CONSENT_PATH: 8_000,
+}
 SIGNED_IN = "postroom.signed_in"  # in the scope of a request: its session and caller, once found
 UNAVAILABLE = 503
 FIELDS = {

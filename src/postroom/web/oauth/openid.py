@@ -130,8 +130,15 @@ def require_plausible(provider: Provider, issuer: str) -> None:
     scheme = urlsplit(issuer).scheme
     named = (provider.authorization_endpoint, provider.token_endpoint, provider.jwks_uri)
     told = [*named, provider.userinfo_endpoint] if provider.userinfo_endpoint else [*named]
-    if any(urlsplit(url).scheme not in (scheme, "https") for url in told):
+    if any(scheme_of(url) not in (scheme, "https") for url in told):
         raise Unavailable("The single sign-on provider has an address without TLS.")
+
+
+def scheme_of(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        raise Unavailable("The single sign-on provider has an address that is no URL.") from None
 
 
 def authorization_url(
