@@ -105,6 +105,7 @@ def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
         "files": "FILE",
         "object": "JSON",
         "objects": "JSON",
+        "texts": "<str>",
     }
     return words.get(parameter.kind)
 
