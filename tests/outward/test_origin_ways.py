@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from postroom.clock import MINUTE
+from postroom.outward.holding import own_links
 from tests.caldav.client import event, signed_in
 from tests.client.live import LiveServer
 from tests.client.test_mcp import http_agent
@@ -53,6 +54,8 @@ class Agent:
 
     async def by_link(self, name: str, left_out: str = "") -> httpx2.Response:
         made = await self.post(f"/v1/attachments/{self.told['id']}/{name}/link")
+        secret = made.json()["url"].rpartition("/")[2]
+        assert len(secret) == own_links.TOKEN_CHARACTERS
         assert made.status_code == 201, made.text
         return await self.send(body=f"See {made.json()['url'].removeprefix(left_out)} soon")
 

@@ -1,8 +1,9 @@
 """The values that a send carries in what is new in it: texts, links, files, appointments and recipients."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from postroom.outward.holding.own_links import signed_in
+from postroom.outward.holding.own_links import links_in
 from postroom.outward.send_stages import ComposedMail, Context, Order
 from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
@@ -42,7 +43,8 @@ def carried(order: Order, composed: ComposedMail, around: Context) -> Found:
     short += [composed.draft.from_name, *(each.name for each in people)]
     short += [part for name in ids_named(composed, around) for part in parts_of(name)]
     found = values.carried_by(filter(None, (*texts, values.apart(short))))
-    found |= {each.key: each for each in signed_in(texts)}
+    links = islice(links_in((*texts, *short)), values.MOST_CARRIED)
+    found = {each.key: each for each in links} | found
     for each in people:
         found = {**values.inside(each.address), **found}
     found |= values.carried_by(file_texts(order)) if order.files else {}

@@ -14,19 +14,29 @@ from postroom_mail.screening import values as mail_values
 from postroom_mail.screening.values import LINK, TOKEN, Value
 
 MOST_LINKS = 20
+TOKEN_CHARACTERS = 43  # of 32 bytes, as `file_links` makes them
+_TOKEN = re.compile(r"(?<![\w-])[\w-]{43,60}(?![\w-])")
 _SIGNED = re.compile(r"/v1/(?:attachments|messages)/msg_[0-9a-z]{1,64}/[^\s\"'<>]*+")
 _OF_A_MESSAGE = re.compile(r"/v1/(?:attachments|messages)/(msg_[0-9a-z]{1,64})(?:/|\Z)")
 _OF_A_DOWNLOAD = re.compile(r"/downloads/([\w-]{20,100})\Z")
 _ENDS = ("", "_", "__", "-")  # of a token, which a reader of texts takes for punctuation
 
 
-def signed_in(texts: Iterable[str]) -> Iterator[Value]:
-    """Yield links in these texts that stand there without a host, and need no key."""
+def links_in(texts: Iterable[str]) -> Iterator[Value]:
+    """Yield links in these texts that stand there without a host, and what may be the token of one."""
     for text in texts:
+        for found in _TOKEN.finditer(text):
+            for token in {found[0][:TOKEN_CHARACTERS], found[0][-TOKEN_CHARACTERS:]}:
+                yield Value(TOKEN, f"{TOKEN}:{token}", token)
         for found in _SIGNED.finditer(text):
             path, _, query = found[0].partition("?")
             if "signature=" in query:
                 yield Value(LINK, f"{LINK}:{path}", path[: mail_values.SHOWN_CHARACTERS])
+
+
+def _whole(written: str) -> Iterator[str]:
+    """Yield what a token may be of which the end was taken for punctuation."""
+    return (f"{written}{end}" for end in _ENDS if len(written) + len(end) == TOKEN_CHARACTERS)
 
 
 def emails_behind(tx: Tx, values: Iterable[Value]) -> Iterator[Document]:
@@ -37,9 +47,9 @@ def emails_behind(tx: Tx, values: Iterable[Value]) -> Iterator[Document]:
         if value.kind == LINK and (found := _OF_A_MESSAGE.search(value.key)):
             named[found[1]] = None
         elif value.kind == LINK and (found := _OF_A_DOWNLOAD.search(value.key)):
-            tokens |= {f"{found[1]}{end}": None for end in _ENDS}
+            tokens |= dict.fromkeys(_whole(found[1]))
         elif value.kind == TOKEN:
-            tokens |= {f"{value.shown}{end}": None for end in _ENDS}
+            tokens |= dict.fromkeys(_whole(value.shown))
     found_ids = (*named, *file_links.list_message_ids(tx, list(tokens)))
     for message_id in islice(dict.fromkeys(found_ids), MOST_LINKS):
         if (message := messages.find(tx, message_id)) is not None:
