@@ -3,13 +3,15 @@
 A database that goes away meanwhile is a reason in one line, and never waited for.
 """
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from postroom.storage.database import StorageError
-from postroom.storage.database_copy import PostgresCopy
+from postroom.storage.database_copy import SQLITE_FILE, PostgresCopy, SqliteCopy
 from postroom.storage.engines.postgres_connections import TCP
 from tests.conftest import new_postgres_database
 from tests.postgres_databases import MIGRATED
@@ -69,3 +71,20 @@ def test_a_copy_notices_a_database_that_is_gone(postgres_url: str, tmp_path: Pat
     with pytest.raises(StorageError, match="cannot be copied"):
         copy.take(tmp_path)
     copy.close()
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("content", [b"\0" * 4096, b"\xaa" * 4096])
+def test_a_damaged_page_of_a_sqlite_file_is_told_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / SQLITE_FILE
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("pragma page_size = 4096")
+        database.execute("create table mails (raw text)")
+        database.executemany("insert into mails values (?)", [("x" * 1_000,)] * 20)
+        database.commit()
+    with path.open("r+b") as file:
+        file.seek(4096)  # the root of the table
+        file.write(content)
+    (tmp_path / "copy").mkdir()
+    with pytest.raises(StorageError, match="The database is damaged"):
+        SqliteCopy(path).take(tmp_path / "copy")

@@ -75,7 +75,11 @@ class SqliteCopy:
             self._copy.execute("pragma journal_mode = delete")
         except sqlite3.Error as error:
             raise StorageError(f"The database cannot be copied: {error}.") from error
-        if (found := self._copy.execute("pragma quick_check").fetchone()[0]) != "ok":
+        try:
+            found = self._copy.execute("pragma quick_check").fetchone()[0]
+        except sqlite3.DatabaseError as error:  # so damaged that the check itself ends
+            found = f"{error}. Run: postroom verify"
+        if found != "ok":
             raise StorageError(f"The database is damaged: {found}")
         return [path]
 
