@@ -12,6 +12,7 @@ MAX_NAME_BYTES = 200
 CONTENT_TYPE_LIMIT = 500
 SHORT_BYTES = 1_000
 # Decoding makes an object of every escape: of 40 MB at once they would take 2 GB.
+TOO_MANY = "The form has too many fields. Have the service post the raw mail."
 CHUNK_BYTES = 64 * 1024
 ESCAPE_BYTES = 3
 
@@ -64,7 +65,7 @@ def read_form(post: Post) -> Form:
 
 def _read_urlencoded(body: bytes) -> dict[str, bytes]:
     if body.count(b"&") >= MAX_FIELDS:
-        raise BrokenPost("The form has too many fields. Have the service post the raw mail.")
+        raise BrokenPost(TOO_MANY)
     values: dict[str, bytes] = {}
     for pair in body.split(b"&"):
         name, equals, value = pair.partition(b"=")
@@ -111,7 +112,7 @@ class _Parts:
     def begin(self) -> None:
         self._count += 1
         if self._count > MAX_FIELDS:
-            raise ValueError("too many parts")
+            raise BrokenPost(TOO_MANY)
         self._header, self._disposition, self._content = (b"", b""), b"", []
 
     def take_name(self, data: bytes, start: int, end: int) -> None:
