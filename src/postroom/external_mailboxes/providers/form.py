@@ -11,8 +11,8 @@ MAX_FIELDS = 1_000
 MAX_NAME_BYTES = 200
 CONTENT_TYPE_LIMIT = 500
 SHORT_BYTES = 1_000
-# Decoding makes an object of every escape: of 40 MB at once they would take 2 GB.
 TOO_MANY = "The form has too many fields. Have the service post the raw mail."
+# Decoding makes an object of every escape: of 40 MB at once they would take 2 GB.
 CHUNK_BYTES = 64 * 1024
 ESCAPE_BYTES = 3
 
