@@ -67,7 +67,7 @@ class ServiceFaults(Struct):
     found: dict[str, ServiceFault] = field(default_factory=dict)
     answered: dict[str, int] = field(default_factory=dict)  # when the last question with an answer was asked
 
-    def note(self, name: str, words: str, reason: str, asked_at: int) -> None:
+    def record(self, name: str, words: str, reason: str, asked_at: int) -> None:
         """Record an answer. A failure is ignored if a question asked later has been answered already."""
         if asked_at < self.answered.get(name, 0):
             return

@@ -3,7 +3,7 @@
 from postroom_client.results import Appointment
 
 
-def news_of(appointment: Appointment) -> str:
+def status_line(appointment: Appointment) -> str:
     """Return who has answered and how, or what was cancelled; "" for an invitation."""
     alone = f" (the occurrence of {appointment.recurrence_id} alone)" if appointment.recurrence_id else ""
     if appointment.method == "REPLY" and appointment.attendees:

@@ -371,7 +371,7 @@ def note_person(tx: Tx, account_id: str, email: str, now: int) -> None:
     from postroom.external_mailboxes import address_uses
 
     user = users.add(tx, account_id, email, "Boss", "viewer", [], "active", now)
-    address_uses.note(tx, account_id, user.id, [email])
+    address_uses.record(tx, account_id, user.id, [email])
 
 
 async def test_subdomains_take_mail_and_send_with_the_key_above(host: Server, peer: SmtpPeer) -> None:

@@ -167,7 +167,7 @@ async def test_a_nudge_that_two_nodes_send_at_the_same_moment_is_sent_once(serve
     ready = await prepared(server, sent)
     await asyncio.gather(*(nudges.send(server.resources, nudge) for nudge in ready), return_exceptions=True)
     for nudge in ready:  # as after a crash: whatever it had reached
-        await nudges.send_or_note(server.resources, nudge.follow_up)
+        await nudges.try_to_send(server.resources, nudge.follow_up)
     assert (await steps(server, sent), await sent_nudges(server, sent)) == ([("sent", None)], 1)
 
 

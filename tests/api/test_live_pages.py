@@ -152,7 +152,7 @@ async def test_mail_between_the_admission_of_a_page_and_its_first_read_is_told(s
         await server.next_event()
 
     page = await hearing(server.resources, session, known, deliver)
-    assert json.loads(page.take_news())["counts"] == {"message.received": 1}
+    assert json.loads(page.take_changes())["counts"] == {"message.received": 1}
 
 
 async def test_a_first_read_that_fails_leaves_no_page_deaf(server: Server) -> None:
@@ -165,4 +165,4 @@ async def test_a_first_read_that_fails_leaves_no_page_deaf(server: Server) -> No
         await server.deliver(raw_mail(subject="After the fault"), "bob")
 
     page = await hearing(resources, session, known, deliver)
-    assert json.loads(page.take_news())["counts"] == {"message.received": 1}
+    assert json.loads(page.take_changes())["counts"] == {"message.received": 1}

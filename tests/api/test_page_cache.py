@@ -69,6 +69,6 @@ async def test_few_pages_are_kept_and_no_large_one(server: Server, monkeypatch: 
     pages = page_cache.PageCache()
     monkeypatch.setattr(page_cache, "MOST_PAGES", 2)
     for name in ("one", "two", "three"):
-        pages.note(("caller", name, b""), 1, 0, b"page")  # type: ignore[arg-type]
-    pages.note(("caller", "large", b""), 1, 0, b"x" * (page_cache.MOST_BYTES + 1))  # type: ignore[arg-type]
+        pages.put(("caller", name, b""), 1, 0, b"page")  # type: ignore[arg-type]
+    pages.put(("caller", "large", b""), 1, 0, b"x" * (page_cache.MOST_BYTES + 1))  # type: ignore[arg-type]
     assert [name for _, name, _ in pages._pages] == ["two", "three"]

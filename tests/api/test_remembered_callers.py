@@ -115,11 +115,11 @@ async def test_who_asks_again_and_again_is_looked_up_only_after_something_was_wr
 
 def test_nobody_is_remembered_whose_key_expired_or_where_nothing_tells_of_writes() -> None:
     known = CallerCache()
-    known.note("pr_secret", (CALLER, None), 7)
+    known.put("pr_secret", (CALLER, None), 7)
     assert known.find_unchanged("pr_secret", None, 7, 999) == (CALLER, None)
     assert known.find_unchanged("pr_secret", None, 7, 1_000) is None
     assert known.find_unchanged("pr_secret", None, 8, 999) is None
     assert known.find_unchanged("pr_secret", "inb_1", 7, 999) is None
     assert known.find_unchanged("pr_other", None, 7, 999) is None
-    known.note("pr_secret", (CALLER, None), None)
+    known.put("pr_secret", (CALLER, None), None)
     assert known.find_unchanged("pr_secret", None, None, 999) is None

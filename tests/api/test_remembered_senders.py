@@ -240,7 +240,7 @@ def test_only_so_many_are_remembered_and_no_token_is_kept(monkeypatch: pytest.Mo
     caller = Caller("key_1", "acc_1", "first", "free", Scope("acc_1"))
     all_inboxes = [inboxes.Inbox(f"inb_{n}", "acc_1", f"{n}@x.example", None, 1, "pod_1") for n in range(3)]
     for inbox in all_inboxes:
-        known.note("pr_secret", (caller, inbox))
+        known.put("pr_secret", (caller, inbox))
     found = [known.find("pr_secret", inbox.id) for inbox in all_inboxes]
     assert found == [None, (caller, all_inboxes[1]), (caller, all_inboxes[2])]
     assert "pr_secret" not in str(vars(known))

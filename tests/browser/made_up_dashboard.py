@@ -45,7 +45,7 @@ def call_tools(house: House, key_id: str, inbox_id: str) -> None:
     called = (("list_unread_threads", "done", 14), ("read_thread", "done", 3), ("send_email", "forbidden", 1))
     for number, (tool, outcome, count) in enumerate(called):
         call = ToolCall(account_id, key_id, tool, inbox_id, outcome)
-        house.write(tool_calls.note, {call: (count, now + number * SECOND)})
+        house.write(tool_calls.record, {call: (count, now + number * SECOND)})
 
 
 def furnish(house: House, inboxes: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ from postroom_client.cli.doctor_checks import (
     SUBMISSION,
     App,
     check_port,
-    judge,
+    grade,
     set_port,
     smtp_port,
 )
@@ -262,7 +262,7 @@ def test_a_server_without_a_readable_time_is_a_warning(
 
 @pytest.mark.parametrize(("value", "verdict"), [(0, "pass"), (5, "warn"), (299, "warn"), (300, "fail")])
 def test_a_value_is_judged_by_its_bounds(value: float, verdict: str) -> None:
-    assert judge(value, 5, 300) == verdict
+    assert grade(value, 5, 300) == verdict
 
 
 def test_the_mail_port_is_the_setting_here_and_25_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ async def test_records_of_others_stay_unless_they_shall_be_replaced(tmp_path: Pa
             assert [each.state for each in refused] == ["failed"] * 9
             assert reason in refused[-1].detail
         steps = SetupSteps(Service("", None, tmp_path, None, ""), NOTHING, "agent", (), False)
-        steps._note_records(9, refused, [])
+        steps._report_records(9, refused, [])
         assert [each.name for each in steps.findings[:3]] == ["DNS provider", *[f"DNS A {HOST}"] * 2]
         assert "POSTROOM_DNS_TOKEN" in steps.findings[0].next_step
         shown = Resolver([server])

@@ -299,7 +299,7 @@ async def test_after_three_wrong_passwords_the_answer_waits(server: Server, tmp_
     failures = FailedLogins()
     for _ in range(10):
         waits.append(failures.wait_seconds("192.0.2.1", "A@x.example"))
-        failures.note("192.0.2.1", "a@x.example")
+        failures.record("192.0.2.1", "a@x.example")
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 30, 30]
     assert failures.wait_seconds("192.0.2.1", "b@x.example") == 0
     assert failures.wait_seconds("198.51.100.1", "a@x.example") == 0
@@ -411,7 +411,7 @@ async def test_attempts_at_once_wait_as_those_one_after_another_do() -> None:
         async with failures.turn("192.0.2.1", "a@x.example"):
             seen.append(failures.wait_seconds("192.0.2.1", "a@x.example"))
             await asyncio.sleep(0)  # the password is compared
-            failures.note("192.0.2.1", "a@x.example")
+            failures.record("192.0.2.1", "a@x.example")
 
     await asyncio.gather(*(fail() for _ in range(6)))
     assert seen == [0, 0, 0, 1, 2, 4]

@@ -224,7 +224,7 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
 
 @pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
-    "broken", [(screening, "of_mail"), (examine, "has_to_be_judged"), (examine, "read_page")]
+    "broken", [(screening, "of_mail"), (examine, "needs_sender_checks"), (examine, "read_page")]
 )
 async def test_an_examination_whose_reader_raises_still_tells_the_event(
     server: Server, monkeypatch: pytest.MonkeyPatch, broken: tuple[ModuleType, str]

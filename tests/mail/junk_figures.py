@@ -53,7 +53,7 @@ def report(folders: Sequence[str]) -> Iterator[str]:
 def of_half(
     start: StartModel, learned: Sequence[LabelledEmail], judged: Sequence[LabelledEmail]
 ) -> Iterator[tuple[str, Scores]]:
-    yield "before any teaching", scores_of(judged, Model(start).judge)
+    yield "before any teaching", scores_of(judged, Model(start).score_email)
     for taught, others in ((judged[::2], judged[1::2]), (judged[1::2], judged[::2])):
         yield "taught with half, judged on the other half", scores_of(others, after(start, wholes(taught)))
         for is_junk, said in ((True, "wanted emails junk"), (False, "junk wanted")):
@@ -63,7 +63,7 @@ def of_half(
             judge = after(start, wrong[:WRONG_LESSONS])
             yield f"after one person called up to {WRONG_LESSONS} {said}", scores_of(others, judge)
     for kind, emails in stuffed(learned, judged).items():
-        yield f"junk with {GOOD_WORDS} good words {kind}", scores_of(emails, Model(start).judge)
+        yield f"junk with {GOOD_WORDS} good words {kind}", scores_of(emails, Model(start).score_email)
 
 
 def scores_of(emails: Sequence[LabelledEmail], judge: Judge) -> Scores:
@@ -81,7 +81,7 @@ def after(start: StartModel, examples: Sequence[Example]) -> Judge:
             for each in [one for one in old if one.is_junk is is_junk][-REPEATED:]
         ]
         taught = model.learn(start, taught, examples[at : at + TOGETHER], again)
-    return Model(start, (taught,)).judge
+    return Model(start, (taught,)).score_email
 
 
 def stuffed(
@@ -153,7 +153,7 @@ def cost(folders: Sequence[str]) -> str:
         for path in sorted(each for each in Path(folder).rglob("*") if each.is_file())[:300]
         if TYPICAL_BYTES * 0.8 < len(raw := path.read_bytes()) < TYPICAL_BYTES * 1.2
     ]
-    judge, total = Model(model.load_start()).judge, 0.0
+    judge, total = Model(model.load_start()).score_email, 0.0
     for raw in small:
         mail = parse_mail(raw)
         page, times = read_page(mail.body_html), []

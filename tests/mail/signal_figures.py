@@ -29,7 +29,7 @@ def report(folders: Sequence[str]) -> Iterator[str]:
 def of_folder(folder: Path) -> Iterator[str]:
     found: Counter[str] = Counter()
     signals: Counter[str] = Counter()
-    judge = Model(model.load_start()).judge
+    judge = Model(model.load_start()).score_email
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         if hashlib.sha256(path.name.encode()).digest()[0] % 2 == 0:
             continue

@@ -20,7 +20,7 @@ def test_no_wanted_sample_that_the_start_has_not_learned_is_junk() -> None:
     held_out = [each for each in kind_samples.read_all() if each.is_held_out]
     assert len(held_out) >= 100
     assert [
-        each.subject for each in held_out if start.judge(to_labelled(each.raw(), False).features) > 0
+        each.subject for each in held_out if start.score_email(to_labelled(each.raw(), False).features) > 0
     ] == []
 
 
@@ -28,12 +28,14 @@ def test_good_words_added_to_junk_do_not_hide_it() -> None:
     start = Model(model.load_start())
     wanted = [each.body for each in kind_samples.read_all() if each.category == "personal"]
     good = " ".join(" ".join(wanted).split()[:GOOD_WORDS])
-    clear = start.judge(to_labelled(offer(), is_junk=True).features)
+    clear = start.score_email(to_labelled(offer(), is_junk=True).features)
     assert clear >= JUNK
     forms = stuff(offer(), good, good)
     for kind in ("at the end", "hidden in HTML", "as plain text"):
-        assert start.judge(to_labelled(forms[kind], is_junk=True).features) >= clear - 0.7, kind
-    assert start.judge(to_labelled(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
+        assert start.score_email(to_labelled(forms[kind], is_junk=True).features) >= clear - 0.7, kind
+    assert (
+        start.score_email(to_labelled(b"From: a@work.example\r\n\r\n" + good.encode(), False).features) < JUNK
+    )
 
 
 def test_disguised_letters_are_read_as_what_they_look_like() -> None:
@@ -50,7 +52,7 @@ def test_disguised_letters_are_read_as_what_they_look_like() -> None:
 
 
 def judged(start: Model, written: str) -> float:
-    return start.judge(to_labelled(written.encode(), is_junk=True).features)
+    return start.score_email(to_labelled(written.encode(), is_junk=True).features)
 
 
 def test_what_one_teacher_says_has_a_bound_and_what_is_said_otherwise_is_undone() -> None:
@@ -110,9 +112,9 @@ def test_any_bytes_have_few_features_and_weights_are_stored_as_they_are() -> Non
         found = features.read_features(raw, mail, read_page(mail.body_html))
         assert len(found.whole) == len(set(found.whole)) <= MOST_FEATURES
         assert all(0 <= each < features.SIZE for each in found.whole)
-        assert abs(Model(model.load_start()).judge(found)) <= model.START_BOUND
+        assert abs(Model(model.load_start()).score_email(found)) <= model.START_BOUND
     empty = parse_mail(b"")
-    assert Model(model.load_start()).judge(features.read_features(b"", empty, NO_PAGE)) < JUNK
+    assert Model(model.load_start()).score_email(features.read_features(b"", empty, NO_PAGE)) < JUNK
     weights = model.no_weights()
     weights[7], weights[9] = 1.5, -0.25
     assert model.decode(model.encode(weights)) == weights

@@ -35,7 +35,7 @@ class Node:
     async def finds(self, *, away: bool, now: int) -> list[str]:
         """Return all that was told so far."""
         if away:
-            self.faults.note("clamd", AWAY, "refused", now)
+            self.faults.record("clamd", AWAY, "refused", now)
         else:
             self.faults.clear("clamd", now)
         await self.db.write(record, self.name, self.faults, ["clamd"], now)
@@ -65,9 +65,9 @@ async def test_each_change_is_told_once_by_one_of_two_nodes(db: Database) -> Non
 def test_a_question_that_fails_late_says_nothing_of_a_service_that_has_answered_a_newer_one() -> None:
     faults = ServiceFaults()
     faults.clear("clamd", 2 * SECOND)
-    faults.note("clamd", AWAY, "no answer in time", SECOND)
+    faults.record("clamd", AWAY, "no answer in time", SECOND)
     assert faults.found == {}
-    faults.note("clamd", AWAY, "refused", 3 * SECOND)
+    faults.record("clamd", AWAY, "refused", 3 * SECOND)
     assert faults.found.keys() == {"clamd"}
 
 

@@ -81,11 +81,11 @@ class SetupSteps:
         if self._server is not None:
             self._server.stop()
 
-    def note(self, name: str, verdict: Any, detail: str, next_step: str = "") -> None:
+    def report(self, name: str, verdict: Any, detail: str, next_step: str = "") -> None:
         self.findings.append(Finding(name, verdict, detail, next_step))
 
     def fail(self, name: str, detail: str, next_step: str = "") -> None:
-        self.note(name, "fail", detail, next_step)
+        self.report(name, "fail", detail, next_step)
 
     def _ask(self, question: str, default: str, is_secret: bool) -> str:
         if not self._options.asks:
@@ -97,11 +97,11 @@ class SetupSteps:
     def _find_way_out(self, host: Host) -> tuple[Host, bool]:
         """Try port 25 of the owner's mail server, and ask for a relay if it is closed."""
         if host.relay not in ("", "mx"):
-            self.note("port 25 out", "pass", "not needed: email leaves through a relay")
+            self.report("port 25 out", "pass", "not needed: email leaves through a relay")
             return host, True
         found = run(with_resolver(lambda each: reachability.try_way_out(each, host.name, host.owner)))
         if found.is_open:
-            self.note("port 25 out", "pass", f"{found.server} answers: {found.reason}")
+            self.report("port 25 out", "pass", f"{found.server} answers: {found.reason}")
             return host, True
         if not found.server:
             step = "Check the name servers of this machine, and the owner's address."
@@ -110,7 +110,7 @@ class SetupSteps:
         reason = f"{found.server}: {found.reason}"
         relay = questions.ask_relay(self._ask) if self._options.asks else ""
         if relay:
-            self.note("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
+            self.report("port 25 out", "pass", f"closed ({reason}); email leaves through a relay")
             return replace(host, relay=relay), True
         self.fail("port 25 out", f"closed: {reason}", f"{questions.RELAYS} Then: --relay URL.")
         return host, False
@@ -144,13 +144,13 @@ class SetupSteps:
         wanted = reachability.endpoints(config)
         numbers = ", ".join(str(each.port) for each in wanted)
         if self._server.answers():
-            self.note("ports", "pass", f"{numbers}: this server has them")
+            self.report("ports", "pass", f"{numbers}: this server has them")
             return True
         if busy := reachability.busy_ports(wanted):
             named = ", ".join(f"{port} ({reason})" for port, reason in busy.items())
             step = "`ss -ltnp` shows which program has a port: stop it and disable its service."
             raise SetupFailed(f"These ports cannot be used: {named}. {step}")
-        self.note("ports", "pass", f"{numbers} are free")
+        self.report("ports", "pass", f"{numbers} are free")
         return False
 
     def _prepare_service(self, is_running: bool) -> None:
@@ -170,11 +170,11 @@ class SetupSteps:
         ipv4, ipv6 = self._addresses.ipv4 or found.ipv4, self._addresses.ipv6 or found.ipv6
         if ipv6 and not reachability.takes_ipv6(config):
             step = f"Set POSTROOM_SMTP=[::]:{config.smtp.port}, the other addresses too, and run this again."
-            self.note("IPv6", "warn", f"{ipv6} is not used: the server listens on IPv4 alone", step)
+            self.report("IPv6", "warn", f"{ipv6} is not used: the server listens on IPv4 alone", step)
             ipv6 = ""
         self._addresses = HostAddresses(ipv4, ipv6)
         if ipv4:
-            self.note("address", "pass", ", ".join(self._addresses.all))
+            self.report("address", "pass", ", ".join(self._addresses.all))
         else:
             self.fail("address", "This machine has no public IPv4 address.", "Give it with --address.")
 
@@ -191,15 +191,15 @@ class SetupSteps:
         left = {each.record for each in refused}
         looked_for = [each for each in wanted if each not in left]
         missing = run(find_missing(looked_for, is_waited_for=bool(outcomes)))
-        self._note_records(len(wanted), refused, missing)
-        self._note_stray_addresses(config)
+        self._report_records(len(wanted), refused, missing)
+        self._report_stray_addresses(config)
         if self._addresses.ipv4 and not any(each.type == "A" for each in (*left, *missing)):
             return True
         step = "Set the records and run the same command again."
         self.fail("server", f"not started: {config.domain} does not lead to this machine yet", step)
         return False
 
-    def _note_stray_addresses(self, config: Config) -> None:
+    def _report_stray_addresses(self, config: Config) -> None:
         """Report AAAA records of another machine.
 
         Clients try it first, and get no certificate or no answer.
@@ -207,28 +207,28 @@ class SetupSteps:
         shown = run(with_resolver(lambda each: reachability.find_ipv6(each, config.domain)))
         if stray := [each for each in shown if each != self._addresses.ipv6]:
             step = f"Remove the AAAA record of {config.domain}, or give the address with --address."
-            self.note("IPv6 in the DNS", "warn", f"{', '.join(stray)} is not this machine", step)
+            self.report("IPv6 in the DNS", "warn", f"{', '.join(stray)} is not this machine", step)
 
-    def _note_records(
+    def _report_records(
         self, wanted: int, refused: list[SetRecordOutcome], missing: list[WantedRecord]
     ) -> None:
-        self._note_failures([each.detail for each in refused if each.state == "failed"])
+        self._report_failures([each.detail for each in refused if each.state == "failed"])
         for each in refused:
-            self._note_record(each.record, "not set" if each.state == "failed" else each.detail)
+            self._report_record(each.record, "not set" if each.state == "failed" else each.detail)
         for record in missing:
-            self._note_record(record, "missing")
+            self._report_record(record, "missing")
         wrong = len(refused) + len(missing)
-        self.note("DNS records", "warn" if wrong else "pass", f"{wanted - wrong} of {wanted} are right")
+        self.report("DNS records", "warn" if wrong else "pass", f"{wanted - wrong} of {wanted} are right")
 
-    def _note_failures(self, reasons: list[str]) -> None:
+    def _report_failures(self, reasons: list[str]) -> None:
         """Report each reason once, however many records it concerns."""
         if reasons:
             self.fail("DNS provider", " ".join(dict.fromkeys(reasons)), PROVIDER_FAILED)
 
-    def _note_record(self, record: WantedRecord, detail: str) -> None:
+    def _report_record(self, record: WantedRecord, detail: str) -> None:
         is_needed = record.type in NEEDED or "v=DKIM1" in record.value
         verdict = "fail" if is_needed else "warn"
-        self.note(f"DNS {record.type} {record.name}", verdict, detail, f"{SET_THIS}{record.line()}")
+        self.report(f"DNS {record.type} {record.name}", verdict, detail, f"{SET_THIS}{record.line()}")
 
     def _start(self) -> None:
         assert self._server is not None
@@ -237,7 +237,9 @@ class SetupSteps:
             self.changed.append("server started")
         elif is_started:
             line = self._service.command_line("serve")
-            self.note("service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}")
+            self.report(
+                "service", "pass", "no systemd here: started for this setup alone", f"Start it: {line}"
+            )
 
     def _check_reachability(self, config: Config) -> None:
         addresses = self._addresses.all
@@ -249,11 +251,11 @@ class SetupSteps:
     def _has_certificate(self, config: Config) -> bool:
         assert self._server is not None
         if not config.acme:
-            self.note("certificate", "pass", "not ours: POSTROOM_ACME is off")
+            self.report("certificate", "pass", "not ours: POSTROOM_ACME is off")
             return True
         fault = self._server.wait_for_certificate()
         if not fault:
-            self.note("certificate", "pass", f"clients trust {config.domain}")
+            self.report("certificate", "pass", f"clients trust {config.domain}")
             return True
         step = "Mend this and run the same command again: owner, inbox and test email follow then."
         self.fail("certificate", fault, step)

@@ -7,7 +7,7 @@ from postroom.clock import MINUTE
 from postroom.deliverability.server_checks import leads_back
 from postroom.inward import received_reports
 from postroom.inward.received_reports import ReceivedReport
-from postroom.inward.sender_checks import judge_sender
+from postroom.inward.sender_checks import check_sender
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.outward.notices import system_emails
@@ -24,7 +24,7 @@ SUBJECT = "Result of your test email"
 
 async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
     mail = await pools.READING.run(parse_mail, received.content)
-    verdicts = await judge_sender(received.content, mail, received, lookup)
+    verdicts = await check_sender(received.content, mail, received, lookup)
     answer = ""
     if may_be_answered(mail, received, verdicts):
         reverse = await describe_peer(resources.resolver, received.peer_ip)

@@ -49,7 +49,7 @@ def _service_if_due(tx: Tx, service_domain: str, now: int) -> list[Domain]:
     return [Domain(SERVICE_ID, first.id, service_domain, first.created_at, first.created_at, None)]
 
 
-def note(
+def record(
     tx: Tx, domain: Domain, seen: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
     """Records an event in the same transaction if the domain became broken, or works again.
@@ -84,4 +84,4 @@ def _emit(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now:
     if problems:
         subject = f"{domain.name}: {', '.join(problems)}"
         link = f"{base_url}{PAGE}"
-        notifications.note(tx, domain.account_id, notifications.DOMAIN_BROKEN, subject, link, now)
+        notifications.notify(tx, domain.account_id, notifications.DOMAIN_BROKEN, subject, link, now)

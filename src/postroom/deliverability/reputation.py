@@ -103,7 +103,7 @@ def find_fault(found: Reputation, config: Config) -> str | None:
     return None
 
 
-def judge_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
+def check_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
     """Suspends it if its email does harm, once, until a person ends that."""
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None or pauses.find(tx, inbox.id) is not None:
@@ -126,7 +126,7 @@ def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
     _emit(tx, inbox.scope, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
     link = f"{base_url}/app/inboxes/{inbox.id}"
     subject = f"{inbox.address} is suspended: {reason}"
-    notifications.note(tx, inbox.account_id, notifications.PAUSED, subject, link, now)
+    notifications.notify(tx, inbox.account_id, notifications.PAUSED, subject, link, now)
 
 
 def reactivate(tx: Tx, within: Scope, reason: str, actor: Actor, now: int) -> None:

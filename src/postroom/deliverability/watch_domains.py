@@ -62,4 +62,4 @@ def record_if_there(
     """Record the result, if the domain still exists: it may have been deleted during the DNS query."""
     is_there = tx.one("select 1 as found from domains where id = :id", id=domain.id)
     if is_there or domain.id == SERVICE_ID:
-        domain_health.note(tx, domain, problems, unanswered, base_url, now)
+        domain_health.record(tx, domain, problems, unanswered, base_url, now)

@@ -26,4 +26,4 @@ async def watch_reputation(resources: Resources) -> None:
 
 async def look_since(resources: Resources, since: int) -> None:
     for inbox_id in await resources.db.read(reputation.list_harmed, since):
-        await resources.db.write(reputation.judge_inbox, inbox_id, resources.config, resources.now())
+        await resources.db.write(reputation.check_inbox, inbox_id, resources.config, resources.now())

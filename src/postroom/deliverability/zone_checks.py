@@ -63,14 +63,14 @@ async def check_dkim(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     if not wanted.dkim:
         return HealthCheck("DKIM", "unknown", "", "", "The key is being created. Check again in a moment.")
     found = [texts(await ask.resolver.txt(name)) for name, _ in wanted.dkim]
-    states = [_judge_key(value, each) for (_, value), each in zip(wanted.dkim, found, strict=True)]
+    states = [_check_key(value, each) for (_, value), each in zip(wanted.dkim, found, strict=True)]
     state: State = next((each for each in states if each != "ok"), "ok")
     paste = "\n".join(zone_line(name, "TXT", value) for name, value in wanted.dkim)
     values = "\n".join(value for _, value in wanted.dkim)
     return HealthCheck("DKIM", state, values, shown([text for each in found for text in each]), why, paste)
 
 
-def _judge_key(wanted: str, found: list[str]) -> State:
+def _check_key(wanted: str, found: list[str]) -> State:
     is_ours = any(public_key(text) == public_key(wanted) for text in found)
     return "ok" if is_ours else ("wrong" if found else "missing")
 
@@ -82,7 +82,7 @@ def public_key(record: str) -> str:
 
 async def check_spf(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     found = [text for text in texts(await ask.resolver.txt(wanted.domain)) if is_spf(text)]
-    state, why = await _judge_spf(wanted, ask, found)
+    state, why = await _check_spf(wanted, ask, found)
     paste = zone_line(wanted.domain, "TXT", wanted.spf)
     return HealthCheck("SPF", state, wanted.spf, shown(found), why, paste)
 
@@ -91,7 +91,7 @@ def is_spf(text: str) -> bool:
     return text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")
 
 
-async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) -> tuple[State, str]:
+async def _check_spf(wanted: WantedRecords, ask: Questions, found: list[str]) -> tuple[State, str]:
     from postroom_mail.authentication import spf
 
     if not found:

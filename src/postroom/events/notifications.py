@@ -143,7 +143,7 @@ def record_events(tx: Tx, announced: Sequence[NewEvent], base_url: str) -> None:
             _notify_targets(tx, news.account_id, flagged, news.occurred_at)
 
 
-def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
+def notify(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
     """Notifies each target that wants it, or adds to the notification that already waits."""
     _notify_targets(tx, account_id, News(occasion, subject, link), now)
 

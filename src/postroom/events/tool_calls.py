@@ -27,7 +27,7 @@ class CalledTools(Struct, frozen=True):
     called_at: int
 
 
-def note(tx: Tx, calls: Mapping[ToolCall, tuple[int, int]]) -> None:
+def record(tx: Tx, calls: Mapping[ToolCall, tuple[int, int]]) -> None:
     """Stores how often each was made, and when last."""
     for call, (count, called_at) in sorted(calls.items(), key=lambda each: each[1]):
         tx.run(

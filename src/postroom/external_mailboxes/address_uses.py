@@ -21,7 +21,7 @@ from postroom_mail.mime.address import mailbox_of, split
 _RULES = {ids.ACCOUNT: "accounts", ids.POD: "pods", ids.INBOX: "inboxes", ids.KEY: "keys"}
 
 
-def note(tx: Tx, account_id: str, owner_id: str, addresses: Iterable[str]) -> None:
+def record(tx: Tx, account_id: str, owner_id: str, addresses: Iterable[str]) -> None:
     """Replace what is known of this owner. Owners that are gone are recognized when they are asked for."""
     tx.run("delete from address_uses where owner_id = :id", id=owner_id)
     for address in sorted({mailbox_of(each) for each in addresses}):
@@ -33,12 +33,12 @@ def record_reviewers(tx: Tx, account_id: str, owner_id: str, stored: str | None)
     named = approval.add_up([stored]).reviewers
     for address in sorted(named):
         require_no_inbox(tx, account_id, address, "approval")
-    note(tx, account_id, owner_id, [*named, *_targets(tx, owner_id)])
+    record(tx, account_id, owner_id, [*named, *_targets(tx, owner_id)])
 
 
 def record_targets(tx: Tx, account_id: str) -> None:
     """Call after the notification targets of an account were stored."""
-    note(tx, account_id, account_id, _addresses_of(tx, account_id))
+    record(tx, account_id, account_id, _addresses_of(tx, account_id))
 
 
 def require_no_inbox(tx: Tx, account_id: str, address: str, field: str) -> None:

@@ -83,7 +83,7 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
                 listing.write_flags(client, mail.uid, mail.flags, mail.modseq, request.by_uid)
         await client.output.drain()
     known = frozenset(uids) - frozenset(refused)
-    await listing.write_changes(client, may_expunge=request.by_uid, untold=known, by_uid=request.by_uid)
+    await listing.write_changes(client, may_expunge=request.by_uid, unreported=known, by_uid=request.by_uid)
     if refused:
         shown = refused if request.by_uid else [view.number_of(uid) or 0 for uid in refused]
         # RFC 7162 section 3.1.3

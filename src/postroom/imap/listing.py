@@ -144,9 +144,12 @@ async def _take_recent(client: ImapState) -> None:
 
 
 async def write_changes(
-    client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
+    client: ImapState,
+    may_expunge: bool = True,
+    unreported: frozenset[int] = frozenset(),
+    by_uid: bool = False,
 ) -> None:
-    """Reports all changes since the last time, except flags of `untold`, which the client knows already.
+    """Reports all changes since the last time, except flags of `unreported`, which the client knows already.
 
     Without `may_expunge` no number changes: RFC 3501 section 7.4.1 forbids it during FETCH, STORE and SEARCH.
     """
@@ -167,9 +170,9 @@ async def write_changes(
         view.add(new)
         await _take_recent(client)
         client.output.write(b"* %d EXISTS\r\n* %d RECENT\r\n" % (len(view.uids), view.recent_count))
-    told = frozenset(new) | untold
+    reported = frozenset(new) | unreported
     for uid, flags, modseq in seen.changed:
-        if uid not in told:
+        if uid not in reported:
             write_flags(client, uid, flags, modseq, by_uid)
 
 

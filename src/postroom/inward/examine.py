@@ -27,7 +27,7 @@ from postroom.inward.junk.weighing import Evidence, weigh
 from postroom.inward.rules.apply import LetIn, apply_all
 from postroom.inward.scanning import Postponed, Scan
 from postroom.inward.screening import Screening
-from postroom.inward.sender_checks import has_to_be_judged, judge_by_policy
+from postroom.inward.sender_checks import check_with_policy, needs_sender_checks
 from postroom.mailbox import (
     attachments,
     correspondents,
@@ -199,11 +199,11 @@ async def find_out(
     opened: OpenedMail,
 ) -> Examined:
     raw, mail, readers = opened.raw, opened.mail, Analysis()
-    is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
-    is_judged = message.is_blocked or is_doubtful
-    judge = partial(judge_by_policy, resources.config, raw, mail, examination, lookup, is_judged)
+    is_doubtful = readers.run("peer", True, lambda: needs_sender_checks(mail, examination.peer_ip))
+    is_checked = message.is_blocked or is_doubtful
+    check = partial(check_with_policy, resources.config, raw, mail, examination, lookup, is_checked)
     judged, texts = await asyncio.gather(
-        readers.wait_for("authentication", None, judge),
+        readers.wait_for("authentication", None, check),
         read_files(extractor, mail, opened.files, readers),
     )
     verdicts = None if judged is None else judged.verdicts

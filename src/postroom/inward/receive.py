@@ -23,8 +23,8 @@ from postroom.inward.mails import UNKNOWN_PEER, AcceptedMail, Arrival, Origin, R
 from postroom.inward.received_document import BODY_MAX_CHARACTERS
 from postroom.inward.sender_checks import (
     awaits_policy,
-    has_to_be_judged,
-    unjudged,
+    needs_sender_checks,
+    unchecked,
     with_known_policy,
 )
 from postroom.mailbox import raw_mails
@@ -118,7 +118,7 @@ async def store_mail(resources: Resources, read: ReadMail) -> None:
     except Exception as error:
         if is_passing(error):
             raise
-        Analysis().note("storing", error)
+        Analysis().record_failure("storing", error)
         await _store_simpler(resources, read)
 
 
@@ -184,24 +184,24 @@ def envelope_of(kept: raw_mails.Cut, trace_bytes: int) -> bytes | None:
     return None if head is None else imap_values.envelope_of(head)
 
 
-def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
+def read_mail(arrival: Arrival, is_checked: bool = True) -> ReadMail:
     """Reads an email; raises TooManyHops and nothing else.
 
     A reader of meaning runs inside `analysis.run`: if it raises, the email goes on without its answer and
     `failed` names it. If anything else raises, the email is read with fewer readers, at last with none.
-    `is_judged` is False for old mail: its sender is not judged, and it cannot be handed over twice.
+    `is_checked` is False for old mail: its sender is not judged, and it cannot be handed over twice.
     """
     readers = Analysis()
     try:
-        return _read(arrival, is_judged, readers)
+        return _read(arrival, is_checked, readers)
     except TooManyHops:
         raise
     except Exception as error:
-        readers.note("email", error)
+        readers.record_failure("email", error)
     return read_simply(arrival, parse_mail(arrival.raw), readers.failed)
 
 
-def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
+def _read(arrival: Arrival, is_checked: bool, readers: Analysis) -> ReadMail:
     mail, origin, run = parse_mail(arrival.raw), arrival.origin, readers.run
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
@@ -210,9 +210,9 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     body_text = run("text", shown, lambda: text.visible(shown))[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
-    is_doubtful = is_judged and run("peer", True, lambda: has_to_be_judged(mail, origin.peer_ip))
+    is_doubtful = is_checked and run("peer", True, lambda: needs_sender_checks(mail, origin.peer_ip))
     calendar = run("calendar", None, lambda: read_appointment(mail))
-    has_unread = any(map(is_unread, files)) or (is_judged and calendar is not None)
+    has_unread = any(map(is_unread, files)) or (is_checked and calendar is not None)
     needs_examination = is_doubtful or has_unread
     is_left_to_policy = (
         is_doubtful and not has_unread and run("policy", False, lambda: awaits_policy(mail, origin.peer_ip))
@@ -241,7 +241,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
             "signals", screening.NOT_EXAMINED, lambda: screening.of_text(mail, shown, page, inside, said)
         )
     )
-    counts_once = is_judged and (mail.message_id != "" or arrival.counts_once)
+    counts_once = is_checked and (mail.message_id != "" or arrival.counts_once)
     return ReadMail(
         origin=origin,
         mail=replace(mail, body_text=body_text, attachments=()),
@@ -249,7 +249,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         codes=found_codes,
         link_details=link_details,
         attachments=files,
-        verdicts=run("peer", NOT_JUDGED, lambda: unjudged(mail, origin.peer_ip)),
+        verdicts=run("peer", NOT_JUDGED, lambda: unchecked(mail, origin.peer_ip)),
         content_hash=content_hash(arrival) if counts_once else "",
         needs_examination=needs_examination,
         report=report,
@@ -261,7 +261,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         size_bytes=len(origin.trace) + len(arrival.raw),
         own_marks=run("letter", (), lambda: own_emails.find_marks(arrival.raw)),
         junk_words=0.0
-        if findings is None or origin.peer_ip == "" or not is_judged
+        if findings is None or origin.peer_ip == "" or not is_checked
         else run("junk", 0.0, lambda: words.score(arrival.raw, mail, page)),
         awaits_policy=is_left_to_policy,
         failed=tuple(readers.failed),
@@ -282,7 +282,7 @@ def read_simply(arrival: Arrival, mail: ParsedMail, failed: Sequence[str]) -> Re
         codes=[],
         link_details=[],
         attachments=tuple(_describe(position, file) for position, file in enumerate(mail.attachments)),
-        verdicts=Analysis().run("peer", NOT_JUDGED, lambda: unjudged(mail, arrival.origin.peer_ip)),
+        verdicts=Analysis().run("peer", NOT_JUDGED, lambda: unchecked(mail, arrival.origin.peer_ip)),
         content_hash=content_hash(arrival) if mail.message_id or arrival.counts_once else "",
         needs_examination=True,
         report=None,

@@ -16,7 +16,7 @@ from postroom.inward.junk.evidence import JunkContent, find_evidence
 from postroom.inward.junk.senders import NOTHING_KNOWN, JunkSender, find_sender_history
 from postroom.inward.junk.weighing import Evidence, SenderHistory, weigh
 from postroom.inward.mails import Arrival, Origin, Unwanted
-from postroom.inward.sender_checks import find_disposition, is_authenticated, judge, to_result, to_verdicts
+from postroom.inward.sender_checks import evaluate, find_disposition, is_authenticated, to_result, to_verdicts
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import Verdicts
 from postroom.net import public_addresses
@@ -66,20 +66,20 @@ class Refusals:
     async def _find(self, arrival: Arrival) -> Unwanted | None:
         config, raw, origin = self._resources.config, arrival.raw, arrival.origin
         mail = await pools.READING.run(parse_mail, raw)
-        judged = await judge(raw, mail, origin, self._lookup, (), config.trusted_sealers)
-        disposition = find_disposition(config, judged, origin, is_accepted=False)
-        seen = to_result(config, raw, judged, origin, disposition)
+        evaluation = await evaluate(raw, mail, origin, self._lookup, (), config.trusted_sealers)
+        disposition = find_disposition(config, evaluation, origin, is_accepted=False)
+        seen = to_result(config, raw, evaluation, origin, disposition)
         if disposition is not None and disposition.action == sender_checks.REJECT:
-            await self._note(seen)
-            return Unwanted(Unwanted.DMARC, judged.dmarc.author)
-        if config.greylist and not is_authenticated(judged) and await self._has_to_come_again(origin):
+            await self._record(seen)
+            return Unwanted(Unwanted.DMARC, evaluation.dmarc.author)
+        if config.greylist and not is_authenticated(evaluation) and await self._has_to_come_again(origin):
             return Unwanted(Unwanted.GREYLIST)
-        if not await self._is_junk(raw, mail, origin, to_verdicts(judged, disposition)):
+        if not await self._is_junk(raw, mail, origin, to_verdicts(evaluation, disposition)):
             return None
-        await self._note(seen)
+        await self._record(seen)
         return Unwanted(Unwanted.JUNK)
 
-    async def _note(self, seen: DmarcResult | None) -> None:
+    async def _record(self, seen: DmarcResult | None) -> None:
         """Record the DMARC result of a refused email. The examination records those of accepted ones."""
         if seen is not None:
             await self._resources.db.write(dmarc_results.add_all, [seen], self._resources.now())

@@ -52,7 +52,7 @@ async def scan(resources: Resources, raw: bytes, mail: ParsedMail, accepted_at: 
     except (ClamdAway, TimeoutError) as error:
         reason = str(error) or "no answer in time"
         log.get().seldom("clamd does not answer", address=config.clamd, reason=reason)
-        resources.services.note(CLAMD, AWAY, reason, now)
+        resources.services.record(CLAMD, AWAY, reason, now)
         if now < accepted_at + config.clamd_wait * SECOND:
             raise Postponed from None
         return Scan()

@@ -64,7 +64,7 @@ class Disposition(Struct, frozen=True):
     override: str = ""
 
 
-def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
+def needs_sender_checks(mail: ParsedMail, peer_ip: str) -> bool:
     """Return whether there is anything to check. SPF needs a public peer; a signature or policy does not."""
     return mail.has_dkim_signature or public_addresses.is_public(peer_ip) or awaits_policy(mail, peer_ip)
 
@@ -119,15 +119,15 @@ class CachedTexts(Struct, frozen=True):
         return found
 
 
-def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
+def unchecked(mail: ParsedMail, peer_ip: str) -> Verdicts:
     """Return verdicts without a check. A From of several domains is `permerror`."""
-    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
+    word = "temperror" if needs_sender_checks(mail, peer_ip) else "none"
     is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
     dmarc = "permerror" if word == "none" and is_ambiguous else word
     return Verdicts(word, word, dmarc, mail.from_address.rpartition("@")[2])
 
 
-async def judge(
+async def evaluate(
     raw: bytes,
     mail: ParsedMail,
     peer: SendingServer,
@@ -153,7 +153,7 @@ async def judge(
     )
 
 
-async def judge_sender(
+async def check_sender(
     raw: bytes,
     mail: ParsedMail,
     peer: SendingServer,
@@ -162,17 +162,17 @@ async def judge_sender(
 ) -> Verdicts:
     """Return who sent it, where no policy is obeyed."""
     if peer.peer_ip == "" and not mail.has_dkim_signature:
-        return unjudged(mail, peer.peer_ip)
-    return to_verdicts(await judge(raw, mail, peer, lookup, covered), None)
+        return unchecked(mail, peer.peer_ip)
+    return to_verdicts(await evaluate(raw, mail, peer, lookup, covered), None)
 
 
-async def judge_by_policy(
-    config: Config, raw: bytes, mail: ParsedMail, peer: SendingServer, lookup: Lookup, is_judged: bool = True
+async def check_with_policy(
+    config: Config, raw: bytes, mail: ParsedMail, peer: SendingServer, lookup: Lookup, is_checked: bool = True
 ) -> Judged:
     """Return who sent it, and what the server does with email that fails DMARC once it is accepted."""
-    if not is_judged or (peer.peer_ip == "" and not mail.has_dkim_signature):
-        return Judged(unjudged(mail, peer.peer_ip))
-    found = await judge(raw, mail, peer, lookup, (), config.trusted_sealers)
+    if not is_checked or (peer.peer_ip == "" and not mail.has_dkim_signature):
+        return Judged(unchecked(mail, peer.peer_ip))
+    found = await evaluate(raw, mail, peer, lookup, (), config.trusted_sealers)
     done = find_disposition(config, found, peer, is_accepted=True)
     return Judged(to_verdicts(found, done), to_result(config, raw, found, peer, done))
 

@@ -82,7 +82,7 @@ def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int,
             **named,
         )
         message_ids = [row["message_id"] for row in rows]
-        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
+        label_changes.record(tx, inbox_id, shown, message_ids, now, is_added=True)
         uid_map.show_labelled(tx, inbox_id, message_ids)
     if wanted:
         tx.run(f"update messages set was_labelled = 1 where was_labelled = 0 and {which}", **named)
@@ -97,7 +97,7 @@ def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: o
     )
     for shown in {row["shown"] for row in rows}:
         message_ids = [row["message_id"] for row in rows if row["shown"] == shown]
-        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=False)
+        label_changes.record(tx, inbox_id, shown, message_ids, now, is_added=False)
     uid_map.hide_unlabelled(tx, inbox_id, label, [row["message_id"] for row in rows])
 
 
@@ -137,8 +137,8 @@ def rename(tx: Tx, inbox_id: str, old: str, new: str, shown: str, now: int) -> N
     )
     for before in {row["shown"] for row in rows}:
         message_ids = [row["message_id"] for row in rows if row["shown"] == before]
-        label_changes.note(tx, inbox_id, before, message_ids, now, is_added=False)
-        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
+        label_changes.record(tx, inbox_id, before, message_ids, now, is_added=False)
+        label_changes.record(tx, inbox_id, shown, message_ids, now, is_added=True)
     for table in ("labels", "message_labels"):
         tx.run(
             f"update {table} set label = :new, shown = :shown where inbox_id = :id and label = :old",
@@ -165,7 +165,7 @@ def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool,
         return
     unread = find_unread(tx, came_in)
     changed = [each for each in came_in if (each in unread) == is_seen]
-    label_changes.note(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_seen)
+    label_changes.record(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_seen)
     flags.record_seen(tx, came_in, is_seen)
     if not is_seen:
         _keep_seen(tx, "messages.created_at <= threads.read_through or is_read = 1", thread.id)
@@ -193,7 +193,7 @@ def record_read(tx: Tx, thread: Thread, is_read: bool, now: int) -> None:
     came_in = [row["id"] for row in rows]
     unread = set(find_unread_of_thread(tx, thread.id))
     changed = [each for each in came_in if (each in unread) == is_read]
-    label_changes.note(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_read)
+    label_changes.record(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_read)
 
 
 def find_unread_of_thread(tx: Tx, thread_id: str, limit: int = ALL_OF_THEM) -> list[str]:

@@ -117,7 +117,7 @@ def add(tx: Tx, within: Scope, rule: Rule) -> None:
         )
     _insert(tx, rule)
     _move(tx, [*there, rule], rule, rule.position)
-    _note_change(tx, rule.account_id)
+    _record_change(tx, rule.account_id)
 
 
 def _insert(tx: Tx, rule: Rule) -> None:
@@ -143,7 +143,7 @@ def put(tx: Tx, rule: Rule) -> None:
         enabled=int(rule.enabled),
     )
     _move(tx, list_of_level(tx, rule.owner), rule, rule.position)
-    _note_change(tx, rule.account_id)
+    _record_change(tx, rule.account_id)
 
 
 def _move(tx: Tx, there: Sequence[Rule], rule: Rule, position: int) -> None:
@@ -164,7 +164,7 @@ def disable(tx: Tx, rule: Rule, reason: str) -> bool:
         id=rule.id,
     )
     if off:
-        _note_change(tx, rule.account_id)
+        _record_change(tx, rule.account_id)
     return off == 1
 
 
@@ -172,10 +172,10 @@ def remove(tx: Tx, rule: Rule) -> None:
     accounts.lock(tx, rule.account_id)
     for table, column in (("rules", "id"), ("rule_matches", "rule_id"), ("rule_tasks", "rule_id")):
         tx.run(f"delete from {table} where {column} = :id", id=rule.id)
-    _note_change(tx, rule.account_id)
+    _record_change(tx, rule.account_id)
 
 
-def _note_change(tx: Tx, account_id: str) -> None:
+def _record_change(tx: Tx, account_id: str) -> None:
     tx.run(
         "insert into rule_versions (account_id, version) values (:id, 1)"
         " on conflict (account_id) do update set version = rule_versions.version + 1",

@@ -54,7 +54,7 @@ def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, n
             **asked,
         )
     _count(tx, inbox_id, moved, -1 if is_trashed else 1)
-    label_changes.note(tx, inbox_id, TRASH, [row["id"] for row in moved], now, is_added=is_trashed)
+    label_changes.record(tx, inbox_id, TRASH, [row["id"] for row in moved], now, is_added=is_trashed)
     return moved
 
 

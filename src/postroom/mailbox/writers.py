@@ -7,7 +7,7 @@ SHOWN = 25 * SECOND  # after the page said so for the last time
 PEOPLE = 5
 
 
-def note(tx: Tx, thread_id: str, person: str, name: str, now: int) -> None:
+def record(tx: Tx, thread_id: str, person: str, name: str, now: int) -> None:
     tx.run(
         "insert into writers (thread_id, person, name, until_at) values (:thread_id, :person, :name, :until)"
         " on conflict (thread_id, person) do update set name = :name, until_at = :until",

@@ -34,7 +34,7 @@ class FailedLogins:
             0.0 if failures < FREE_FAILURES else min(2.0 ** (failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
         )
 
-    def note(self, address: str, name: str) -> None:
+    def record(self, address: str, name: str) -> None:
         who = _who(address, name)
         self._failures[who] = min(self._failures.pop(who, 0) + 1, 20)
         if len(self._failures) > REMEMBERED:

@@ -202,7 +202,7 @@ def create_connection(
     address_uses.require_external(tx, connection, config.domain)
     address_uses.require_no_person(tx, connection.pulled, "address")
     connections.add(tx, connection, token)
-    address_uses.note(tx, connection.account_id, connection.id, connection.pulled)
+    address_uses.record(tx, connection.account_id, connection.id, connection.pulled)
     record(tx, caller, "connection.created", connection, now)
     tx.ring(connections.BELL)
     if token is None:

@@ -167,14 +167,14 @@ def create_draft(
     require_new(tx, inbox.id, client_id)
     require_named(tx, inbox, given)
     draft = drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now)
-    note_agent_text(tx, caller, draft.id, given)
+    record_agent_text(tx, caller, draft.id, given)
     if client_id is not None:
         drafts.name(tx, draft.id, client_id, ())
         draft = structs.replace(draft, client_id=client_id)
     return whole(tx, draft)
 
 
-def note_agent_text(tx: Tx, caller: Caller, draft_id: str, given: Given) -> None:
+def record_agent_text(tx: Tx, caller: Caller, draft_id: str, given: Given) -> None:
     """Keeps the words that a program gave a draft: a person may change them before it is sent."""
     said = [str(given[name]) for name in ("body", "bodyHtml") if given.get(name)]
     if said and not caller.is_person:
@@ -222,7 +222,7 @@ def change_draft(
     draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     require_named(tx, inboxes.get(tx, caller.scope, draft.inbox_id), edit.given)
     drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
-    note_agent_text(tx, caller, draft.id, edit.given)
+    record_agent_text(tx, caller, draft.id, edit.given)
     follow_clock(tx, draft, edit.given)
     unneeded = drafts.remove_files(tx, draft.id) if edit.replaces_files else []
     for filename in edit.removed_files:

@@ -155,7 +155,7 @@ def put_pause(tx: Tx, caller: Caller, within: Scope, config: Config, now: int) -
     stop.begin_pause(tx, within, Decision.of(caller, config.base_url, now))
     audit.record_by(tx, caller, "pause.begun", pauses.scope_of(within), now, within=within)
     who = caller.actor.name
-    notifications.note(tx, caller.account_id, notifications.PAUSED, who, f"{config.base_url}/app", now)
+    notifications.notify(tx, caller.account_id, notifications.PAUSED, who, f"{config.base_url}/app", now)
     return get_pause(tx, within)
 
 

@@ -8,7 +8,7 @@ from postroom.storage.database import Tx
 def write_reply(tx: Tx, caller: Caller, thread_id: str, person: str, name: str, now: int) -> list[str]:
     """Record that a person has the reply open, and return the names of all others who have."""
     thread = threads.get(tx, caller.scope, thread_id)
-    writers.note(tx, thread.id, person, name, now)
+    writers.record(tx, thread.id, person, name, now)
     return writers.list_others(tx, thread.id, person, now)
 
 

@@ -98,7 +98,7 @@ async def post(
             webhook, headers={**webhook.headers, "traceparent": traces.write(traced[0], own or traced[1])}
         )
     if webhook.query and not await resources.db.read(webhook_filter.matches, webhook, event):
-        return nothing_to_say("Its search does not match.", resources.now())
+        return nothing_to_send("Its search does not match.", resources.now())
     if webhook.form == webhooks.MCP:
         webhook = replace(webhook, headers={**webhook.headers, **mcp_event.headers(webhook)})
         return await post_body(resources, courier, webhook, event.id, mcp_event.write(event.payload))
@@ -107,7 +107,7 @@ async def post(
     render, now = resources.event_translation.render, resources.now()
     assert render is not None
     told = await resources.db.read(render, event, webhook.vocabulary, resources.config.base_url, now)
-    outcome = nothing_to_say("Nothing is told of it.", now)
+    outcome = nothing_to_send("Nothing is told of it.", now)
     for event_id, body in told:
         outcome = await post_body(resources, courier, webhook, event_id, body)
         if not outcome.is_success:
@@ -115,7 +115,7 @@ async def post(
     return outcome
 
 
-def nothing_to_say(why: str, now: int) -> Outcome:
+def nothing_to_send(why: str, now: int) -> Outcome:
     return Outcome(code=None, text=why, milliseconds=0, ended_at=now, is_success=True)
 
 
@@ -195,4 +195,4 @@ def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
 def record_if_disabled(tx: Tx, webhook: Webhook, now: int) -> None:
     current = webhooks.find(tx, webhook.owner)
     if webhook.enabled and current is not None and not current.enabled:
-        notifications.note(tx, webhook.account_id, notifications.WEBHOOK_DISABLED, "", webhook.url, now)
+        notifications.notify(tx, webhook.account_id, notifications.WEBHOOK_DISABLED, "", webhook.url, now)

@@ -24,7 +24,7 @@ class Disclosing(Struct, frozen=True):
 
     known: set[str] = set()
 
-    def note(self, inbox_id: str) -> None:
+    def add(self, inbox_id: str) -> None:
         if len(self.known) >= 10_000:
             self.known.clear()
         self.known.add(inbox_id)
@@ -79,5 +79,5 @@ def require_current(new: Sequence[Ready], rules_of: Mapping[str, InboxRules]) ->
     for each in new:
         order, around = each.submission.order, each.submission.around
         if order.redirect_of is None and rules_of[each.inbox_id].disclosure != around.disclosure:
-            ASKING.note(each.inbox_id)
+            ASKING.add(each.inbox_id)
             raise Undisclosed("The setting disclosure was changed meanwhile. Send it again.")

@@ -63,7 +63,7 @@ async def step(resources: Resources) -> int:
         await resources.db.write(announce_overdue, resources.now())
     due = await resources.db.read(follow_ups.list_due, resources.now())
     for follow_up in due:
-        await send_or_note(resources, follow_up)
+        await try_to_send(resources, follow_up)
     return len(due)
 
 
@@ -79,7 +79,7 @@ def announce_overdue(tx: Tx, now: int) -> None:
     announce_all(tx, [thread_events.notice(THREAD_OVERDUE, each, now) for each in told], "")
 
 
-async def send_or_note(resources: Resources, follow_up: FollowUp) -> None:
+async def try_to_send(resources: Resources, follow_up: FollowUp) -> None:
     """Send a nudge. A refused one says why; one that fails does not hold up the others."""
     try:
         nudge = await resources.db.write(prepare, follow_up, resources.now())

@@ -16,7 +16,7 @@ from postroom.errors import ApiError, NotFound
 from postroom.inward import review_answers
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
-from postroom.inward.sender_checks import judge_sender
+from postroom.inward.sender_checks import check_sender
 from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
@@ -278,8 +278,8 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
     mail = await pools.READING.run(parse_mail, answer.content)
     if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
         return False
-    judge = partial(judge_sender, answer.content, mail, answer, lookup, covered=("to",))
-    verdicts = await Analysis().wait_for("authentication", None, judge)
+    check = partial(check_sender, answer.content, mail, answer, lookup, covered=("to",))
+    verdicts = await Analysis().wait_for("authentication", None, check)
     return verdicts is not None and verdicts.dmarc == "pass"
 
 

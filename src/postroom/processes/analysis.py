@@ -21,7 +21,7 @@ class Analysis:
         try:
             return read()
         except Exception as error:
-            self.note(reader, error)
+            self.record_failure(reader, error)
             return otherwise
 
     async def wait_for(self, reader: str, otherwise: T, read: Callable[[], Awaitable[T]]) -> T:
@@ -29,10 +29,10 @@ class Analysis:
         try:
             return await read()
         except Exception as error:
-            self.note(reader, error)
+            self.record_failure(reader, error)
             return otherwise
 
-    def note(self, reader: str, error: Exception) -> None:
+    def record_failure(self, reader: str, error: Exception) -> None:
         """Log the traceback, but not for every email: anyone may send many that fail."""
         self.failed.append(reader)
         told = "".join(traceback.format_exception(error))

@@ -53,10 +53,10 @@ class LoopSupervisor:
         self.failures[public_name(name)] += 1
         longest = AWAY_PAUSE_SECONDS if failure.is_away else LONGEST_PAUSE_SECONDS
         pause = min(FIRST_PAUSE_SECONDS * float(2 ** min(failure.count - 1, 20)), longest)
-        self._note(name, error, failure.count)
+        self._log(name, error, failure.count)
         return pause
 
-    def _note(self, name: str, error: Exception, failures: int) -> None:
+    def _log(self, name: str, error: Exception, failures: int) -> None:
         """Log the error, at first with its traceback, then less often: repeats must not fill the disk."""
         if failures == 1 and isinstance(error, Unavailable):
             log.get().error("a loop waits", loop=name, reason=str(error.__cause__ or error))

@@ -308,7 +308,7 @@ class SmtpConnection(asyncio.Protocol):
         except Exception as error:
             answer = look_up_failed(error)
         harvesters = self._context.harvesters
-        if answer is Refused.UNKNOWN and harvesters.note_unknown(self._peer):
+        if answer is Refused.UNKNOWN and harvesters.record_unknown(self._peer):
             await harvesters.slow_down()
         return self._session.recipient_answer(answer)
 

@@ -42,7 +42,7 @@ class Harvesters:
         guesses = self._networks.get(network_of(peer_ip))
         return guesses is not None and guesses.count >= MOST and self._is_recent(guesses)
 
-    def note_unknown(self, peer_ip: str) -> bool:
+    def record_unknown(self, peer_ip: str) -> bool:
         """Counts an unknown recipient; True if its answer is to be slow. Private networks are not counted."""
         if not public_addresses.is_public(peer_ip):
             return False

@@ -213,7 +213,7 @@ def _read_if_accepted(inbox_id: str, old: OldMail) -> ReadMail | None:
 def _read(inbox_id: str, old: OldMail) -> ReadMail:
     mail_from = old.mail_from or UNKNOWN_SENDER
     arrival = Arrival(Origin((Destination(inbox_id),), b"", ANOTHER_SERVER, "", mail_from), old.raw)
-    found = read_mail(arrival, is_judged=False)
+    found = read_mail(arrival, is_checked=False)
     findings, readers = found.findings, Analysis()
     if findings is None and not any(map(is_unread, found.attachments)):
         findings = look_for_signals(parse_mail(old.raw), found.attachments, NOT_JUDGED, (), readers)
@@ -242,7 +242,7 @@ async def _accept(
         known = await resources.db.read(
             correspondents.list_trusted, inbox.id, screening.name_of(found.mail.from_addr)
         )
-        findings, failed = await pool.run(_judge_with_files, old.raw, files, known)
+        findings, failed = await pool.run(_screen_with_files, old.raw, files, known)
         failed = (*found.failed, *readers.failed, *failed)
         found = structs.replace(found, attachments=tuple(files), findings=findings, failed=failed)
     found = await _scan(resources, old, found)
@@ -263,7 +263,7 @@ async def _scan(resources: Resources, old: OldMail, found: ReadMail) -> ReadMail
     return structs.replace(found, attachments=tuple(files), findings=findings)
 
 
-def _judge_with_files(
+def _screen_with_files(
     raw: bytes, files: Sequence[Attachment], known: Sequence[str]
 ) -> tuple[Screening, tuple[str, ...]]:
     """Screen an email with its files, and name the readers that failed. May run in another process."""

@@ -62,7 +62,7 @@ def step(tx: Tx, now: int) -> int:
 def announce(tx: Tx, due: DueSpan, now: int) -> None:
     """Announce what is still true, after the server was away: an event that is over has ended."""
     is_over = due.tell_at >= due.span.ends_at or now >= due.span.ends_at
-    spans.set_tell_at(tx, due, None if is_over else due.span.ends_at)
+    spans.set_next_notice(tx, due, None if is_over else due.span.ends_at)
     event, calendar = calendar_events.find(tx, due.span.event_id), inbox_calendars.find(tx, due.calendar_id)
     if event is None or calendar is None:
         return

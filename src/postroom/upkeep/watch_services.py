@@ -36,7 +36,7 @@ async def watch_services(resources: Resources) -> None:
 async def look(resources: Resources, node: str) -> None:
     now, found = resources.now(), resources.services
     is_any_lasting = any(now - each.since >= LASTING for each in found.found.values())
-    if is_any_lasting or await resources.db.read(is_any_noted):
+    if is_any_lasting or await resources.db.read(is_any_recorded):
         await resources.db.write(record, node, found, names_asked(resources.config), now)
 
 
@@ -51,7 +51,7 @@ def names_asked(config: Config) -> list[str]:
     return [*(name for name, place in asked.items() if place), *map(lists.name_of, zones)]
 
 
-def is_any_noted(tx: Tx) -> bool:
+def is_any_recorded(tx: Tx) -> bool:
     return tx.one("select 1 as found from service_faults limit 1") is not None
 
 
@@ -63,14 +63,14 @@ def record(tx: Tx, node: str, found: ServiceFaults, asked: Collection[str], now:
     for name in asked:
         fault = found.found.get(name)
         if fault is not None and now - fault.since >= LASTING:
-            _note(tx, name, node, fault.since, now)
+            _record(tx, name, node, fault.since, now)
             if insert_new(tx, "service_faults", name=name, node="", since=fault.since, seen_at=now):
                 _announce(tx, SERVICE_FAILED, EventService(name, fault.words), now)
         elif fault is None and name in noted and name in found.answered and _is_repaired(tx, name, node, now):
             _announce(tx, SERVICE_MENDED, EventService(name, None), now)
 
 
-def _note(tx: Tx, name: str, node: str, since: int, now: int) -> None:
+def _record(tx: Tx, name: str, node: str, since: int, now: int) -> None:
     tx.run(
         "insert into service_faults (name, node, since, seen_at) values (:name, :node, :since, :now)"
         " on conflict (name, node) do update set seen_at = excluded.seen_at",

@@ -53,7 +53,7 @@ async def answer_call(
     if kept is not None:
         return Response(kept, route.status, media_type="application/json")
     response = to_response(route, await make())
-    pages.note(key, version, now, bytes(response.body))
+    pages.put(key, version, now, bytes(response.body))
     return response
 
 

@@ -269,7 +269,7 @@ class App:
         allowance = self._limit.count(caller.account_id, most, now)
         state.headers.update(allowance.headers())
         allowance.require()
-        self.key_use.note(caller.key_id, now)
+        self.key_use.record(caller.key_id, now)
         origin = RequestOrigin.of(state.request)
         state.call = Call(
             self._resources, caller, state.request, self._webhook_courier, inbox, is_remembered, origin
@@ -301,7 +301,7 @@ class App:
             return known
         caller, inbox = await identify(self._resources, token, inbox_id)
         if inbox is not None or inbox_id is None:
-            self._caller_cache.note(token, (caller, inbox), version)
+            self._caller_cache.put(token, (caller, inbox), version)
         return caller, inbox
 
     async def _record_refusal(self, state: RequestState, error: ApiError) -> None:

@@ -93,7 +93,7 @@ class Call(Struct, frozen=True):
             trace_id=(traces.read(origin.traceparent) or ("", ""))[0],
         )
 
-    def note_replay(self) -> None:
+    def mark_replay(self) -> None:
         """Mark the answer as a replay: the request was carried out before."""
         self.request.scope[REPLAYED] = True
 

@@ -76,7 +76,7 @@ class DavAnswers:
         try:
             found = await resources.db.read(names.log_in, name, token, READING, resources.now())
         except Unauthorized:
-            self._failures.note(peer, name)
+            self._failures.record(peer, name)
             raise
         self._failures.forget(peer, name)
         return found

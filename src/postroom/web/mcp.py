@@ -115,7 +115,7 @@ class McpApp:
         await require_readable(body)
         server = await self._load(caller, sets, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
-        self.tool_use.note(caller, body, bytes(response.body), self._resources.now())
+        self.tool_use.record(caller, body, bytes(response.body), self._resources.now())
         if response.status_code == 406:  # which the library answers with nothing
             raise BadRequest("The Accept header must allow application/json.")
         response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"

@@ -122,7 +122,7 @@ def check_clock(client: Client, settings: Settings) -> Finding:
         skew = abs(time.time() - parsedate_to_datetime(date).timestamp())
     except ValueError:
         return Finding("clock", "warn", "The server's time cannot be read.")
-    verdict = judge(skew, SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS)
+    verdict = grade(skew, SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS)
     step = "" if verdict == "pass" else "Set both clocks by NTP: webhook signatures depend on it."
     return Finding("clock", verdict, f"{skew:.0f} s apart", step)
 
@@ -141,7 +141,7 @@ def check_certificates(client: Client, settings: Settings) -> Finding:
 
 
 def check_services(client: Client, settings: Settings) -> Finding:
-    """Check that the services answer that judge email: clamd, rspamd, spamd, DNS lists."""
+    """Check that the services answer that grade email: clamd, rspamd, spamd, DNS lists."""
     return _check_warnings(client, "services", False, "All services that check email answer.")
 
 
@@ -176,7 +176,7 @@ def check_search(client: Client, settings: Settings) -> Finding:
     if percent < 100:
         told = f"Earlier email is being indexed: {percent:g} %"
         return Finding("search", "warn", told, "It continues on its own.")
-    verdict = judge(waiting, SEARCH_WARN_MESSAGES, float("inf"))
+    verdict = grade(waiting, SEARCH_WARN_MESSAGES, float("inf"))
     return Finding("search", verdict, f"{waiting} messages are not indexed yet")
 
 
@@ -262,7 +262,7 @@ def check_disk(client: Client, settings: Settings) -> Finding:
     free = _gauge(client, "postroom_disk_free_bytes")
     if free is None:
         return Finding("disk", "warn", "The server does not report it.", "Check with df on its machine.")
-    verdict = judge(-free, -DISK_WARN_BYTES, -DISK_FAIL_BYTES)
+    verdict = grade(-free, -DISK_WARN_BYTES, -DISK_FAIL_BYTES)
     step = "" if verdict == "pass" else "Free space on the server's disk: when it is full, email is deferred."
     return Finding("disk", verdict, f"{free / GIGABYTE:.1f} GB free", step)
 
@@ -271,7 +271,7 @@ def check_queue(client: Client, settings: Settings) -> Finding:
     age = _gauge(client, "postroom_queue_oldest_seconds")
     if age is None:
         return Finding("queue", "warn", "The server does not report the age of its queue.")
-    verdict = judge(age, QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS)
+    verdict = grade(age, QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS)
     step = "" if verdict == "pass" else "See why: postroom messages list --direction outbound"
     return Finding("queue", verdict, f"The oldest delivery has waited {age:.0f} s", step)
 
@@ -364,7 +364,7 @@ def smtp_port(host: str) -> int:
     return LOCAL_SMTP_PORT if port is None else port
 
 
-def judge(value: float, warn_from: float, fail_from: float) -> Verdict:
+def grade(value: float, warn_from: float, fail_from: float) -> Verdict:
     if value >= fail_from:
         return "fail"
     return "warn" if value >= warn_from else "pass"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, PlainSerializer
 
 from postroom_client import results
-from postroom_client.appointments import news_of
+from postroom_client.appointments import status_line
 from postroom_client.untrusted import Delimiters, cut, warning
 
 T = TypeVar("T")
@@ -315,7 +315,7 @@ def described(appointment: results.Appointment) -> str:
         f"{appointment.start}{until} {appointment.time_zone}".strip(),
         appointment.location,
         f"organised by {appointment.organizer}" if appointment.organizer else "",
-        news_of(appointment),
+        status_line(appointment),
         "an answer is expected" if appointment.answer_expected else "",
         f"join at {appointment.join_url}" if appointment.join_url else "",
     ]

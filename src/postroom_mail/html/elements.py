@@ -107,5 +107,5 @@ class Covers:
         if known is None:
             known = self._doubtful[element.look] = Look(element.look)
             known.doubt = True
-            known.judge()
+            known.evaluate()
         return known

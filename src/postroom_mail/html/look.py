@@ -70,7 +70,7 @@ class Look:
             self.is_placed, self.is_cover, id(self.custom), self.folded,
         )  # fmt: skip
 
-    def judge(self) -> None:
+    def evaluate(self) -> None:
         """Decides whether text is visible here; in doubt it is, and that is noted."""
         self.is_seen = not (
             self.removed
@@ -87,7 +87,7 @@ class Look:
                 self.is_seen = self.pictured == GRADIENT and self._shown()[3] > LEAST_OPAQUE
         if self.is_flex or self.is_placed or self.folded is not None:
             self.inside = removed(self) if self.folded is not None else Look(self)
-            self.inside.judge()
+            self.inside.evaluate()
 
     def _shown(self) -> Color:
         color = self.color if self.fill is None else self.fill
@@ -106,7 +106,7 @@ def _differs(color: Color, background: Color) -> bool:
 def removed(parent: Look) -> Look:
     look = Look(parent)
     look.removed = True
-    look.judge()
+    look.evaluate()
     return look
 
 
@@ -125,7 +125,7 @@ def changed(parent: Look, name: str, style: Style) -> Look:
         look.doubt = True
     if UNDECIDED in style.values():
         look.doubt = True
-    look.judge()
+    look.evaluate()
     return look
 
 

@@ -308,7 +308,7 @@ class _Walk:
         elif name == "img" and attributes:
             self._picture(attributes, look)
         if not attributes.keys().isdisjoint(SPOKEN):
-            self._note_spoken(attributes)
+            self._record_spoken(attributes)
 
     def _place(self, element: Element) -> None:
         """Puts the text in doubt that a cover lies over."""
@@ -323,7 +323,7 @@ class _Walk:
             self.hidden_after = -2
         self.covers.doubted_to = len(page.parts)
 
-    def _note_spoken(self, attributes: dict[str, str]) -> None:
+    def _record_spoken(self, attributes: dict[str, str]) -> None:
         for name in SPOKEN:
             said = attributes.get(name, "")
             if len(said) >= LEAST_SPOKEN_CHARS and self.aside_chars < MAX_ASIDE_CHARS:

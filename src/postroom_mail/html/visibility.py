@@ -207,9 +207,9 @@ class ComputedStyles:
 
     def _fold(self, look: Look) -> None:
         summary = Look(look)
-        summary.judge()
+        summary.evaluate()
         look.folded = summary
-        look.judge()
+        look.evaluate()
 
     def _end_animation(self, look: Look, kind: ElementKind, parent: Look, style: Style) -> None:
         """End an animation, whose final state may stay, or not."""

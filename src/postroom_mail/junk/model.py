@@ -71,7 +71,7 @@ class Model(Struct, frozen=True):
     start: StartModel
     taught: tuple[Taught, ...] = ()
 
-    def judge(self, found: Features) -> float:
+    def score_email(self, found: Features) -> float:
         """Return the log-odds that an email is junk: as a whole, or by the worst view of its text."""
         return max(self._of_sums(sums, length) - doubt for doubt, sums, length in self._views(found))
 

@@ -216,14 +216,14 @@ class _Walker:
         self.dash_lines = 0
         self.notes: list[str] = []
 
-    def note(self, text: str) -> None:
+    def record_defect(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
 
     def read_part(self, start: int, block: headers.Block, default_type: str, emails: int) -> BodyPart:
         """Return the part after the header block. The walker is then at the delimiter that ends the part."""
         if not block.is_complete:
-            self.note("too many header fields")
+            self.record_defect("too many header fields")
         value = block.headers.text("content-type")
         part = BodyPart(start, block.body_start, headers=block.headers)
         part.content_type, part.parameters = _content_type(value, default_type), headers.parameters(value)
@@ -243,12 +243,12 @@ class _Walker:
 
     def _read_multipart(self, part: BodyPart, is_deep: bool, emails: int) -> None:
         if is_deep:
-            self.note(f"more than {MAX_DEPTH} levels of parts")
+            self.record_defect(f"more than {MAX_DEPTH} levels of parts")
             self._advance(part.body_start)
             return
         part.children = self._read_children(part, emails)
         if not part.children:
-            self.note("a multipart without parts")
+            self.record_defect("a multipart without parts")
             part.content_type = "text/plain"
 
     def _read_children(self, part: BodyPart, emails: int) -> list[BodyPart]:
@@ -261,7 +261,7 @@ class _Walker:
         self._advance(part.body_start)
         while self.level == level and not self.is_close:
             if self.parts >= MAX_PARTS:
-                self.note(f"more than {MAX_PARTS} parts")
+                self.record_defect(f"more than {MAX_PARTS} parts")
                 self._finish()
                 break
             self.parts += 1
@@ -304,7 +304,7 @@ class _Walker:
             self.dash_lines += 1
             found = self.window.find(self.needle, found + 1)
         if found != -1:
-            self.note(f"more than {MAX_DASH_LINES} lines that look like delimiters")
+            self.record_defect(f"more than {MAX_DASH_LINES} lines that look like delimiters")
         self._finish()
 
     def _is_delimiter(self, line_start: int) -> bool:
@@ -344,7 +344,7 @@ class _Walker:
         boundary = part.parameters.get("boundary", "").rstrip().encode()
         if 0 < len(boundary) <= MAX_BOUNDARY_BYTES:
             return boundary
-        self.note("a multipart without a boundary")
+        self.record_defect("a multipart without a boundary")
         first_line = self.window.match(_FIRST_DELIMITER, part.body_start)
         if first_line is None or self._level_of(first_line[1].rstrip()) is not None:
             return _NO_BOUNDARY  # a delimiter around this part is none inside it

@@ -127,12 +127,12 @@ def _is_web_address(url: str) -> bool:
 
 def _purpose_of(mentions: list[Anchor]) -> Purpose:
     for mention in mentions:
-        if (purpose := _judged(mention)) != "other":
+        if (purpose := _purpose_of_anchor(mention)) != "other":
             return purpose
     return "other"
 
 
-def _judged(mention: Anchor) -> Purpose:
+def _purpose_of_anchor(mention: Anchor) -> Purpose:
     label = " ".join(mention.label.lower().split())
     if label in link_words.LABELS_TO_VERIFY:
         around = f"{mention.before} {mention.behind} {mention.url}".lower()

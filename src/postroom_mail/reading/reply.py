@@ -176,15 +176,15 @@ class _Notable:
         self._text = text
         self.quotes: dict[int, int] = {}
         self.heads: dict[int, int] = {}
-        looked_at = list(self._note_quotes(f"\n{text.lower()}\n"))[:MAX_LOOKS]
-        self._note_heads()
+        looked_at = list(self._mark_quotes(f"\n{text.lower()}\n"))[:MAX_LOOKS]
+        self._mark_heads()
         self.places = sorted({*looked_at, *self.quotes, *self.heads})
 
     @cached_property
     def lines(self) -> list[str]:
         return self._text.split("\n")
 
-    def _note_quotes(self, text: str) -> Iterator[int]:
+    def _mark_quotes(self, text: str) -> Iterator[int]:
         """Yields the other lines that begin like one that may end the reply."""
         pattern = _ASCII_NOTABLE if text.isascii() else _NOTABLE
         for number, match in _numbered(pattern, text):
@@ -199,7 +199,7 @@ class _Notable:
                 if self.lines[number].rstrip(_BEHIND_HEAD).endswith(_HEAD_ENDS):
                     yield number
 
-    def _note_heads(self) -> None:
+    def _mark_heads(self) -> None:
         for end in islice(self._head_ends(), MAX_LOOKS):
             start = quote_heads.head_start(self.lines, end)
             if start is not None:

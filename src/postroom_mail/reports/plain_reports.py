@@ -98,13 +98,13 @@ def _labelled_reason(lines: list[str]) -> str:
         match = plain_forms.REASON_LINE.match(line)
         if match:
             reason = match[1] or " ".join(_paragraph(lines, number + 1, skip_blank=True))
-            if reasons.tells(reason):
+            if reasons.is_telling(reason):
                 return reason
     return ""
 
 
 def _known_words(lines: list[str]) -> str:
-    return next((line.strip() for line in lines if reasons.tells(line)), "")
+    return next((line.strip() for line in lines if reasons.is_telling(line)), "")
 
 
 def _own_addresses(notice: Notice) -> set[str]:
@@ -172,10 +172,10 @@ def _reason_below(signs: ReportSigns, address: str) -> str:
 def _reason_at(signs: ReportSigns, number: int, behind: str) -> str:
     """Return the text after and below the address; else the most telling line of the text."""
     near = " ".join([behind.strip(" \t:>)\"'.,"), *_paragraph(signs.lines, number + 1)]).strip()
-    if reasons.tells(near):
+    if reasons.is_telling(near):
         return near
     after = " ".join(_paragraph(signs.lines, number + 1, skip_blank=True)).strip()
-    return after if reasons.tells(after) else signs.telling or near or after
+    return after if reasons.is_telling(after) else signs.telling or near or after
 
 
 def _paragraph(lines: list[str], start: int, *, skip_blank: bool = False) -> Iterator[str]:

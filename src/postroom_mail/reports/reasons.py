@@ -98,7 +98,7 @@ def is_of_another_kind(words: str) -> bool:
     return any(kind.are_in(words) for kind in (reason_words.POLICY, reason_words.FULL, reason_words.PASSING))
 
 
-def tells(text: str) -> bool:
+def is_telling(text: str) -> bool:
     """Return whether the text has a reason: a code, a status or known words."""
     if found_status(text) or (reply_code(text) or 0) >= 400:
         return True

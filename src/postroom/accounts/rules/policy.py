@@ -190,7 +190,7 @@ def find_refusals(
         tx, direction, sorted(modes), sorted({value for found in met.values() for value in found})
     )
     refusals = (
-        _judge(
+        _find_refusal(
             inbox,
             address,
             [level for level in levels_of(inbox) if level in modes],
@@ -229,7 +229,7 @@ def are_allowed(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
 Rules = dict[tuple[str, str], set[str]]  # the types of the rules of a level for a value
 
 
-def _judge(
+def _find_refusal(
     inbox: Scope,
     address: str,
     levels: list[str],

@@ -69,6 +69,6 @@ async def _scan(
     except ApiError:  # a damaged file: the rest of the answer is good
         return
     except Exception as error:  # so are the descriptions of the other emails
-        Analysis().note("structure", error)
+        Analysis().record_failure("structure", error)
         return
     envelopes[mail.message_id], structures[mail.message_id] = envelope, structure

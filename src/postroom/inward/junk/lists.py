@@ -56,11 +56,11 @@ async def _is_listed(
             answers = await asyncio.gather(*(_names(resolver, f"{name}.{zone}") for name in names))
             names_all = any(answers) and await _names(resolver, f"{NEVER_LISTED}.{zone}")
     except (DnsTemporary, TimeoutError) as error:
-        faults.note(name_of(zone), AWAY, str(error) or "no answer in time", now)
+        faults.record(name_of(zone), AWAY, str(error) or "no answer in time", now)
         return False
     if names_all:
         log.get().seldom("a DNS list names 127.0.0.1 and is left out: it answers for everything", list=zone)
-        faults.note(name_of(zone), LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
+        faults.record(name_of(zone), LEFT_OUT, "it names 127.0.0.1, so it answers for everything", now)
         return False
     faults.clear(name_of(zone), now)
     return any(answers)

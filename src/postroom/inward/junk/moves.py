@@ -24,7 +24,7 @@ def put_into_junk(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: in
     admit.keep(tx, [(message.id, _names(tx, message, document))])
     inboxes.count(tx, inbox.id, inbound=-1, junk=1)
     tx.run("delete from message_labels where message_id = :id", id=message.id)
-    bells = admit.put_into_junk(tx, inbox, _said(document, is_junk=True), base_url, now)
+    bells = admit.put_into_junk(tx, inbox, _with_decision(document, is_junk=True), base_url, now)
     _leave(tx, inbox, message.thread_id)
     return bells
 
@@ -43,17 +43,17 @@ def let_in(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> l
     inboxes.count(tx, inbox.id, junk=-1)
     names = admit.get_names(tx, message.id)
     document = structs.replace(documents.decode(message.document), created_at=to_iso(now))
-    return admit.let_in(tx, inbox, _said(document, is_junk=False), names, now, base_url, now)
+    return admit.let_in(tx, inbox, _with_decision(document, is_junk=False), names, now, base_url, now)
 
 
-def say(tx: Tx, message: Message, is_junk: bool) -> None:
+def record_decision(tx: Tx, message: Message, is_junk: bool) -> None:
     """Record a person's decision on a message that stays where it is."""
     document = documents.decode(message.document)
     if document.junk is not None and document.junk.is_junk != is_junk:
-        messages.set_document(tx, _said(document, is_junk))
+        messages.set_document(tx, _with_decision(document, is_junk))
 
 
-def _said(document: Document, is_junk: bool) -> Document:
+def _with_decision(document: Document, is_junk: bool) -> Document:
     """Set the decision. The score stays: only the decision is the person's."""
     if document.junk is None:
         return document

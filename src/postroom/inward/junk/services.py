@@ -85,7 +85,7 @@ async def _weight_of(
     except (ServiceAway, ValueError, msgspec.MsgspecError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         log.get().seldom(f"{name} gave no answer", reason=reason)
-        known.note(name, AWAY, reason, now)
+        known.record(name, AWAY, reason, now)
         return None
     known.clear(name, now)
     weight = WEIGHT_OF_A_MARK * (2 * part - 1)

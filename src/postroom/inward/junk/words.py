@@ -8,5 +8,5 @@ from postroom_mail.mime.parse import ParsedMail
 
 def score(raw: bytes, mail: ParsedMail, page: HtmlPage, taught: Model | None = None) -> float:
     """Score the words by the model of an account, or by the one that all accounts start with."""
-    judge = taught or Model(model.load_start())
-    return judge.judge(features.read_features(raw, mail, page))
+    chosen = taught or Model(model.load_start())
+    return chosen.score_email(features.read_features(raw, mail, page))

@@ -111,7 +111,7 @@ def disable(tx: Tx, rule: Rule, reason: str, now: int) -> None:
             rule=EventRule(rule.id, rule.name, reason),
         ),
     )
-    notifications.note(tx, rule.account_id, notifications.RULE_DISABLED, rule.name, PAGE, now)
+    notifications.notify(tx, rule.account_id, notifications.RULE_DISABLED, rule.name, PAGE, now)
     audit.record(tx, actors.THE_SERVER, RULE_DISABLED, rule.id, place, now, after={"reason": reason})
 
 

@@ -86,13 +86,13 @@ def put(
         " where event_id = :id and calendar_id <> ''",
         id=event_id,
     )
-    told = {(row["recurrence_id"], row["starts_at"]): row["tell_at"] for row in rows}
+    notice_times = {(row["recurrence_id"], row["starts_at"]): row["tell_at"] for row in rows}
     tx.run("delete from calendar_spans where event_id = :id", id=event_id)
     new = []
     for each in found:
         taken = busyness(series, each.number, busy)
         known = (each.recurrence_id, each.starts_at)
-        tell_at = told[known] if known in told else first_news(each, calendar, now)
+        tell_at = notice_times[known] if known in notice_times else first_notice_at(each, calendar, now)
         new.append(_row(event_id, calendar.id, calendar.inbox_id, each, taken, tell_at))
         for inbox_id in reserved if taken >= TAKEN else ():
             new.append(_row(event_id, "", inbox_id, each, TAKEN, None))
@@ -112,7 +112,7 @@ def _row(
     return (event_id, calendar_id, inbox_id, *when, busy, is_long, tell_at)
 
 
-def first_news(each: EventTime, calendar: InboxCalendar, now: int) -> int | None:
+def first_notice_at(each: EventTime, calendar: InboxCalendar, now: int) -> int | None:
     """Return when its start is announced; of one that has begun, its end; of one that is over, nothing."""
     if each.ends_at <= now:
         return None
@@ -131,7 +131,7 @@ def list_due(tx: Tx, now: int, limit: int) -> list[DueSpan]:
     return [DueSpan(EventSpan.from_row(row), row["calendar_id"], row["tell_at"]) for row in rows]
 
 
-def set_tell_at(tx: Tx, due: DueSpan, tell_at: int | None) -> None:
+def set_next_notice(tx: Tx, due: DueSpan, tell_at: int | None) -> None:
     tx.run(
         "update calendar_spans set tell_at = :tell_at where event_id = :event_id and calendar_id <> ''"
         " and starts_at = :starts_at and recurrence_id = :recurrence_id",

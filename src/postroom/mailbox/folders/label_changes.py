@@ -29,7 +29,9 @@ class LabelChange(Struct, frozen=True):
         return cls(row["id"], *place, bool(row["is_added"]), row["created_at"])
 
 
-def note(tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str], now: int, *, is_added: bool) -> None:
+def record(
+    tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str], now: int, *, is_added: bool
+) -> None:
     tx.many(
         "insert into label_changes (id, inbox_id, message_id, label, is_added, created_at) values :rows",
         [

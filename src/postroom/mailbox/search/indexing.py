@@ -297,7 +297,7 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
     docs = _number(tx, state, batch, in_order, known)
     tx.fulltext.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
     _record_documents(tx, docs, made)
-    latecomers.note(tx, batch, docs, known)
+    latecomers.record(tx, batch, docs, known)
     _record_done(tx, batch)
     return True
 

@@ -13,7 +13,7 @@ class Latecomer(NamedTuple):
     doc: int
 
 
-def note(tx: Tx, batch: Batch, docs: Mapping[str, int], known: Collection[str]) -> None:
+def record(tx: Tx, batch: Batch, docs: Mapping[str, int], known: Collection[str]) -> None:
     """Record mail let in after it was indexed, which counts from that moment.
 
     `docs` by message, in order of arrival.

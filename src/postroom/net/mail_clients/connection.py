@@ -200,7 +200,7 @@ class ClientConnection(asyncio.Protocol, Generic[D]):
             await asyncio.sleep(failures.wait_seconds(peer, name))
             answer = await log_in()
             if self.logged_in is None:
-                failures.note(peer, name)
+                failures.record(peer, name)
             else:
                 failures.forget(peer, name)
         return answer

@@ -302,7 +302,7 @@ async def answer(
     """Send the answer to the organizer, by an ordinary send. Return the event with it."""
     now = asker.resources.now()
     if organizer_of(known.series) in request.notified_by_client:
-        return await asker.resources.db.write(note_answer, asker, target, known, response, at)
+        return await asker.resources.db.write(record_answer, asker, target, known, response, at)
     key = request.key or ""
     if at is not None:
         key = hashlib.sha256(f"{key} {at.recurrence_id}".encode()).hexdigest()
@@ -316,7 +316,7 @@ async def answer(
     return await asker.resources.db.read(calendar_events.get, asker.caller.scope, known.id)
 
 
-def note_answer(
+def record_answer(
     tx: Tx, asker: Asker, target: EventTarget, known: CalendarEvent, response: str, at: EventTime | None
 ) -> CalendarEvent:
     """Record an answer that the client has sent to the organizer itself."""

@@ -52,7 +52,7 @@ def claim(tx: Tx, now: int) -> InboxCalendar | None:
 async def follow(resources: Resources, fetcher: Fetcher, calendar: InboxCalendar) -> None:
     error = await fetch(resources, fetcher, calendar)
     if error != calendar.source_error:
-        await resources.db.write(note_error, calendar.id, error)
+        await resources.db.write(record_error, calendar.id, error)
 
 
 async def fetch(resources: Resources, fetcher: Fetcher, calendar: InboxCalendar) -> str | None:
@@ -72,7 +72,7 @@ async def fetch(resources: Resources, fetcher: Fetcher, calendar: InboxCalendar)
     return None
 
 
-def note_error(tx: Tx, calendar_id: str, error: str | None) -> None:
+def record_error(tx: Tx, calendar_id: str, error: str | None) -> None:
     calendar = inbox_calendars.find(tx, calendar_id)
     if calendar is not None:
         inbox_calendars.put(tx, replace(calendar, source_error=error))

@@ -48,12 +48,12 @@ NOBODY: frozenset[str] = frozenset()
 
 
 class Asker(Struct, frozen=True):
-    """Who asks for a change. `traceparent` is of the request; `note_replay` is called if it is repeated."""
+    """Who asks for a change. `traceparent` is of the request; `mark_replay` is called if it is repeated."""
 
     resources: Resources
     caller: Caller
     traceparent: str = ""
-    note_replay: Callable[[], None] = lambda: None
+    mark_replay: Callable[[], None] = lambda: None
 
 
 class EventTarget(Struct, frozen=True):
@@ -145,7 +145,7 @@ async def carry_out(
     if orders:
         answers = await accept(asker, orders)
         if answers[0].is_replay:
-            asker.note_replay()
+            asker.mark_replay()
         hold = held_of(answers[-1 if changes[-1].mail is not None else 0])
     else:
         given = (caller.scope, caller.actor, changes, resources.now())

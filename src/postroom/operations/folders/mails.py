@@ -76,7 +76,7 @@ def change_flags(
     flags.set_all(tx, inbox_id, folder, changes)
     _follow_in_threads(tx, caller, seen_changed, now)
     for is_junk, message_ids in told.items():
-        teaching.note(tx, caller, inboxes.get(tx, caller.scope, inbox_id), message_ids, is_junk, now)
+        teaching.record(tx, caller, inboxes.get(tx, caller.scope, inbox_id), message_ids, is_junk, now)
     now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
     return StoredFlags(now_there, refused)
 

@@ -31,17 +31,17 @@ def teach(
             move = moves.put_into_junk if is_junk else moves.let_in
             tx.ring(*move(tx, inbox, message, base_url, now))
         else:
-            moves.say(tx, message, is_junk)
+            moves.record_decision(tx, message, is_junk)
         audit.record_by(tx, caller, action, message.id, now, within=inbox.scope)
     _remember_senders(tx, inbox, told, is_junk, now)
     examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
 
 
-def note(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, now: int) -> None:
+def record(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, now: int) -> None:
     """Record messages of a locked inbox as examples where they are, except sent ones."""
     told = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
     for message in told:
-        moves.say(tx, message, is_junk)
+        moves.record_decision(tx, message, is_junk)
     _remember_senders(tx, inbox, told, is_junk, now)
     examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
 

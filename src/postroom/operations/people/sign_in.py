@@ -151,7 +151,7 @@ def make_first_owner(
     else:
         user = replace(invited, role=OWNER, pod_ids=(), state=ACTIVE, name=shown.name.strip() or invited.name)
         users.put(tx, user)
-    address_uses.note(tx, user.account_id, user.id, [email])
+    address_uses.record(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
     audit.record(tx, actor, "user.joined", user.id, Scope(user.account_id), now, address=visitor.address)
     return of_user(user, link.is_operator)

@@ -78,7 +78,7 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
     if found is not None:
         return found  # created by another node a moment ago
     user = users.add(tx, account.id, email, clean(name), config.oidc_role, (), ACTIVE, now)
-    address_uses.note(tx, user.account_id, user.id, [email])
+    address_uses.record(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
     audit.record(tx, actor, "user.joined", user.id, Scope(account.id), now)
     return user

@@ -90,7 +90,7 @@ def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int)
     email = require_elsewhere(tx, caller.account_id, users.require_email(body.email), config)
     pod_ids = users.require_pods(tx, caller.account_id, body.role, body.pod_ids)
     user = users.add(tx, caller.account_id, email, body.name, body.role, pod_ids, INVITED, now)
-    address_uses.note(tx, user.account_id, user.id, [email])
+    address_uses.record(tx, user.account_id, user.id, [email])
     audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
     return User.of(user, send_invitation(tx, caller, user, config, now))
 
@@ -166,7 +166,7 @@ def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
     users.require_another_owner(tx, user)
     thread_states.unassign_all(tx, user.account_id, user.id)
     users.remove(tx, user)
-    address_uses.note(tx, user.account_id, user.id, [])
+    address_uses.record(tx, user.account_id, user.id, [])
     audit.record_by(tx, caller, "user.removed", user.id, now, before=User.of(user))
 
 

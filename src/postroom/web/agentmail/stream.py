@@ -51,7 +51,7 @@ class Subscriber:
     def __init__(self, resources: Resources, stream: Stream, wanted: Listening) -> None:
         self.cursor = wanted.position
         self.replay: asyncio.Task[None] | None = None
-        self.retell = events.render
+        self.translate = events.render
         self._resources = resources
         self._stream = stream
         self._wanted = wanted
@@ -66,10 +66,10 @@ class Subscriber:
         is_within = self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
         return is_within and event.kind in self._kinds and self._wanted.wants(event)
 
-    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, translated: list[TranslatedEvent] | None) -> bool:
         if event.position <= self.cursor:
             return True
-        if self.wants(event) and (retold is None or not self._stream.write_now(self._chosen(retold))):
+        if self.wants(event) and (translated is None or not self._stream.write_now(self._chosen(translated))):
             return False
         self.cursor = event.position
         return True
@@ -80,11 +80,11 @@ class Subscriber:
     def close(self, code: int, reason: str) -> None:
         self._stream.close(code, reason)
 
-    def _chosen(self, retold: list[TranslatedEvent]) -> bytes:
+    def _chosen(self, translated: list[TranslatedEvent]) -> bytes:
         """Return all that it may see and wants in one piece, so that all or nothing of it is written."""
         return b"".join(
             text_frame(each.body)
-            for each in retold
+            for each in translated
             if each.kind in self._wanted.kinds and self._hidden.isdisjoint(each.labels)
         )
 
@@ -120,10 +120,10 @@ async def read_subscription(resources: Resources, stream: Stream, text: str | No
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, ApiError) as error:
         is_read = isinstance(error, ApiError)
         reason = str(error) if is_read else value_errors.unreadable("This message", error, Subscribe)
-        await stream.say({"type": "error", "name": "ValidationError", "message": reason})
+        await stream.send_message({"type": "error", "name": "ValidationError", "message": reason})
         return None
     answer = {name: value for name, value in msgspec.to_builtins(asked).items() if value is not None}
-    await stream.say({**answer, "type": "subscribed"})
+    await stream.send_message({**answer, "type": "subscribed"})
     return wanted
 
 

@@ -63,7 +63,7 @@ def find_key(call: Call) -> str | None:
 
 
 def asker_of(call: Call) -> Asker:
-    return Asker(call.resources, call.decider, call.origin.traceparent, call.note_replay)
+    return Asker(call.resources, call.decider, call.origin.traceparent, call.mark_replay)
 
 
 async def create_calendar_event(call: Call, body: NewCalendarEvent) -> ShownCalendarEvent:

@@ -35,7 +35,7 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
     if not is_proved and domain.verified_at is not None and domain.pod_id is not None:
         page = f"{config.base_url}/app/settings/domains"
         await db.write(
-            notifications.note, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
+            notifications.notify, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
         )
     if domain.verified_at is not None:
         where = call.scope if domain.pod_id is None else Scope(domain.account_id, domain.pod_id)

@@ -44,7 +44,7 @@ SESSION_WATCH_SECONDS = 1.0
 class OpenPage:
     """One open page. It learns that something happened in its scope, not what."""
 
-    retell = None
+    translate = None
 
     def __init__(self, session: Session, scope: Scope) -> None:
         self.session = session
@@ -61,7 +61,7 @@ class OpenPage:
     def wants(self, event: Event) -> bool:
         return self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
 
-    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, translated: list[TranslatedEvent] | None) -> bool:
         if event.position > self.cursor:
             self.cursor = event.position
             if self.wants(event):
@@ -100,7 +100,7 @@ class OpenPage:
             async with asyncio.timeout(seconds):
                 await self.is_over.wait()
 
-    def take_news(self) -> str:
+    def take_changes(self) -> str:
         """Return everything since the last time, in one message."""
         news = {"last": self._last, "counts": self._counts, "places": sorted(self._places)}
         self._counts, self._places = {}, set()
@@ -171,7 +171,7 @@ class Live:
                     await send({"type": "websocket.close", "code": code, "reason": reason})
                 if page.is_over.is_set():
                     return
-                await send({"type": "websocket.send", "text": page.take_news()})
+                await send({"type": "websocket.send", "text": page.take_changes()})
                 await page.rest(rest_seconds(len(self._pages)))
         finally:
             listening.cancel()

@@ -52,7 +52,7 @@ class CallerCache:
         expires_at = found[0].expires_at
         return found if expires_at is None or expires_at > now else None
 
-    def note(self, token: str, found: CallerAndInbox, version: int | None = None) -> None:
+    def put(self, token: str, found: CallerAndInbox, version: int | None = None) -> None:
         _, inbox = found
         if len(self._cache) >= MAX_CACHED_CALLERS:
             del self._cache[next(iter(self._cache))]

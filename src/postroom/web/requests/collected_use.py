@@ -58,7 +58,7 @@ class KeyUse:
         self._resources = resources
         self._used_at: dict[str, int] = {}
 
-    def note(self, key_id: str, now: int) -> None:
+    def record(self, key_id: str, now: int) -> None:
         self._used_at[key_id] = now
 
     async def save(self) -> None:
@@ -72,7 +72,7 @@ class ToolUse:
         self._resources = resources
         self._calls: dict[ToolCall, tuple[int, int]] = {}
 
-    def note(self, caller: Caller, body: bytes, answer: bytes, now: int) -> None:
+    def record(self, caller: Caller, body: bytes, answer: bytes, now: int) -> None:
         try:
             asked = msgspec.json.decode(body, type=Asked)
         except msgspec.MsgspecError:
@@ -85,7 +85,7 @@ class ToolUse:
 
     async def save(self) -> None:
         calls, self._calls = self._calls, {}
-        if calls and not await is_written(self._resources, "tool calls", tool_calls.note, calls):
+        if calls and not await is_written(self._resources, "tool calls", tool_calls.record, calls):
             for call, (count, now) in calls.items():
                 self._count(call, count, now)
 

@@ -23,7 +23,7 @@ class PageCache:
         its_version, made_at, body = page
         return body if its_version == version and 0 <= now - made_at < LIFETIME else None
 
-    def note(self, key: PageKey, version: int | None, now: int, body: bytes) -> None:
+    def put(self, key: PageKey, version: int | None, now: int, body: bytes) -> None:
         """Store a page. The version is from before the page was read: a write meanwhile makes it stale."""
         if version is None or len(body) > MOST_BYTES:
             return

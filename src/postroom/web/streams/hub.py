@@ -40,11 +40,11 @@ class Listener(LogReader, Protocol):
     replay: asyncio.Task[None] | None
 
     @property
-    def retell(self) -> Callable[[Tx, Event], list[TranslatedEvent]] | None:
+    def translate(self) -> Callable[[Tx, Event], list[TranslatedEvent]] | None:
         """Set for listeners of another interface: translates an event, once for all of them."""
         ...
 
-    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, translated: list[TranslatedEvent] | None) -> bool:
         """Return False if it does not keep up. Events that it knows already are not sent again."""
         ...
 
@@ -114,29 +114,29 @@ class Hub:
         """
         writes = 0
         for event in page:
-            self._hand_out(event, await self._retell(event))
+            self._hand_out(event, await self._translate(event))
             writes += 1 + len(self.live)
             if writes >= WRITES_PER_TURN:
                 writes = 0
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    async def _retell(self, event: Event) -> list[TranslatedEvent] | None:
+    async def _translate(self, event: Event) -> list[TranslatedEvent] | None:
         """Render an event for listeners of another interface.
 
         None: those that want it read it from the log later.
         """
-        wanted_by = (each for each in self.live if each.retell is not None and each.wants(event))
+        wanted_by = (each for each in self.live if each.translate is not None and each.wants(event))
         first = next(wanted_by, None)
-        if first is None or first.retell is None:
+        if first is None or first.translate is None:
             return None
         try:
-            return await self._resources.db.read(first.retell, event)
+            return await self._resources.db.read(first.translate, event)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
             return None
 
-    def _hand_out(self, event: Event, retold: list[TranslatedEvent] | None) -> None:
+    def _hand_out(self, event: Event, translated: list[TranslatedEvent] | None) -> None:
         """Hand out an event.
 
         No pause between position and listeners: one that joins meanwhile misses and repeats nothing.
@@ -144,7 +144,7 @@ class Hub:
         frame = text_frame(event.payload)
         self._record_span(event)
         self.position = event.position
-        for listener in [each for each in self.live if not each.offer(event, frame, retold)]:
+        for listener in [each for each in self.live if not each.offer(event, frame, translated)]:
             self.start_replay(listener, listener.cursor)
 
     def _record_span(self, event: Event) -> None:

@@ -69,7 +69,7 @@ class Subscription(Struct, frozen=True):
 class Stream:
     """One client. It is live when its hub hands it new events, else it reads the log to catch up."""
 
-    retell = None
+    translate = None
 
     def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
         self.caller = caller
@@ -96,7 +96,7 @@ class Stream:
                 return True
         return False
 
-    def offer(self, event: Event, frame: bytes, retold: list[TranslatedEvent] | None) -> bool:
+    def offer(self, event: Event, frame: bytes, translated: list[TranslatedEvent] | None) -> bool:
         """Return False if the client does not keep up. Events that it got from the log are not sent again."""
         if event.position <= self.cursor:
             return True
@@ -120,11 +120,11 @@ class Stream:
         """Return False, and write nothing, when the client does not keep up."""
         return self._protocol.write_frame(frame)
 
-    async def say(self, message: dict[str, Any]) -> None:
+    async def send_message(self, message: dict[str, Any]) -> None:
         await self.write(text_frame(msgspec.json.encode(message)))
 
-    async def say_error(self, message: str) -> None:
-        await self.say({"type": "error", "message": message})
+    async def send_error(self, message: str) -> None:
+        await self.send_message({"type": "error", "message": message})
 
     def close(self, code: int, reason: str) -> None:
         self._protocol.close_now(code, reason)
@@ -217,16 +217,16 @@ class Streams:
 
     async def _receive(self, hub: Hub, stream: Stream, text: str | None) -> None:
         if text is None:
-            await stream.say_error("Send JSON as text, not as a binary frame.")
+            await stream.send_error("Send JSON as text, not as a binary frame.")
             return
         try:
             require_bounded(text.encode())
             message = msgspec.json.decode(text, type=ClientMessage)
         except (BadRequest, msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-            await stream.say_error(value_errors.unreadable("This message", error, ClientMessage))
+            await stream.send_error(value_errors.unreadable("This message", error, ClientMessage))
             return
         if message.type == "ping":
-            await stream.say({"type": "pong"})
+            await stream.send_message({"type": "pong"})
         elif message.type == "subscribe":
             await self._subscribe(hub, stream, message)
         else:
@@ -239,22 +239,22 @@ class Streams:
         named = await self._resources.db.read(inboxes.with_ids, message.inbox_ids)
         asked = frozenset(named) or frozenset({scope} if scope else ())
         if not await self._resources.db.read(are_in_scope, stream.caller, asked):
-            await stream.say_error("An inbox id is unknown. Nothing was changed.")
+            await stream.send_error("An inbox id is unknown. Nothing was changed.")
             return
         try:
             kinds.require_known(message.event_types, "event_types")
         except BadRequest as error:
-            await stream.say_error(f"{error.message} Nothing was changed.")
+            await stream.send_error(f"{error.message} Nothing was changed.")
             return
         if len(stream.subscriptions) >= SUBSCRIPTIONS_LIMIT:
-            await stream.say_error(f"A stream has at most {SUBSCRIPTIONS_LIMIT} subscriptions.")
+            await stream.send_error(f"A stream has at most {SUBSCRIPTIONS_LIMIT} subscriptions.")
             return
         subscription = Subscription(asked, frozenset(message.event_types))
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
         position = hub.position
         last = await self._resources.db.read(event_log.last_id, stream.caller.scope, position + 1)
-        await stream.say(
+        await stream.send_message(
             {
                 "type": "subscribed",
                 "inbox_ids": shown_inboxes(stream),
@@ -276,7 +276,7 @@ class Streams:
         try:
             position = await self._resources.db.read(event_log.position_of, caller.scope, last_event_id)
         except NotFound:
-            await stream.say_error("last_event_id is unknown. New events will come.")
+            await stream.send_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None, told)
             return
         hub.start_replay(stream, position)
@@ -284,13 +284,13 @@ class Streams:
     async def _unsubscribe(self, stream: Stream, message: ClientMessage) -> None:
         gone = frozenset(message.inbox_ids)
         if gone and any(not subscription.inbox_ids for subscription in stream.subscriptions):
-            await stream.say_error(
+            await stream.send_error(
                 "This stream is subscribed to all inboxes. Unsubscribe without ids ends it."
             )
             return
         known: frozenset[str] = frozenset().union(*(each.inbox_ids for each in stream.subscriptions))
         if not await self._resources.db.read(are_in_scope, stream.caller, gone - known):
-            await stream.say_error("An inbox id is unknown. Nothing was changed.")
+            await stream.send_error("An inbox id is unknown. Nothing was changed.")
             return
         stream.subscriptions = (
             [
@@ -301,7 +301,7 @@ class Streams:
             if gone
             else []
         )
-        await stream.say({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
+        await stream.send_message({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
 
     async def watch_keys(self) -> None:
         """Runs until cancelled: if a key ends or may no longer read, its streams close within a second."""

@@ -95,14 +95,14 @@ def _verdict(message: "Message") -> str:
 
 
 def _appointment(message: "Message") -> str:
-    from postroom_client.appointments import news_of
+    from postroom_client.appointments import status_line
 
     found = message.calendar
     if found is None:
         return ""
     answer = "a reply is expected" if found.answer_expected else ""
     when = f"{found.start} to {found.end}"
-    parts = (found.summary, when, found.location, found.organizer, news_of(found), answer, found.join_url)
+    parts = (found.summary, when, found.location, found.organizer, status_line(found), answer, found.join_url)
     return ", ".join(part for part in parts if part)
 
 

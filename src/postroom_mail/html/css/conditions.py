@@ -78,28 +78,28 @@ def _query(query: str) -> Answer:
     return opposite(answer) if is_negated else answer
 
 
-def _expression(written: str, judge: Callable[[str], Answer], depth: int) -> Answer:
+def _expression(written: str, evaluate: Callable[[str], Answer], depth: int) -> Answer:
     parts = words(written)
     if not parts or depth > MAX_DEPTH:
         return None
     if parts[0] == "not":
-        return opposite(_expression(" ".join(parts[1:]), judge, depth + 1))
+        return opposite(_expression(" ".join(parts[1:]), evaluate, depth + 1))
     if len(parts) == 1:
-        return _single(parts[0], judge, depth)
+        return _single(parts[0], evaluate, depth)
     operands, signs = parts[::2], set(parts[1::2])
     if len(parts) % 2 == 0 or signs not in ({"and"}, {"or"}):
         return None
-    answers = [_single(operand, judge, depth) for operand in operands]
+    answers = [_single(operand, evaluate, depth) for operand in operands]
     return both(answers) if signs == {"and"} else either(answers)
 
 
-def _single(written: str, judge: Callable[[str], Answer], depth: int) -> Answer:
+def _single(written: str, evaluate: Callable[[str], Answer], depth: int) -> Answer:
     if not written.startswith("("):
         return None
     inside = written.removeprefix("(").removesuffix(")").strip()
     if inside.startswith(("(", "not ")):
-        return _expression(inside, judge, depth + 1)
-    return judge(inside)
+        return _expression(inside, evaluate, depth + 1)
+    return evaluate(inside)
 
 
 def _feature(written: str) -> Answer:

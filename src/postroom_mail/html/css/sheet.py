@@ -193,9 +193,9 @@ class _Reading:
         name, _, rest = prelude.replace("(", " (", 1).partition(" ")
         name = name.lower()
         if name in ("@media", "@supports"):
-            judge: Callable[[str], Answer]
-            judge = conditions.holds_media if name == "@media" else conditions.holds_support
-            answer = judge(rest)
+            evaluate: Callable[[str], Answer]
+            evaluate = conditions.holds_media if name == "@media" else conditions.holds_support
+            answer = evaluate(rest)
             if answer is False:
                 self._skip()
             else:

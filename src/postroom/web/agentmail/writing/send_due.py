@@ -24,12 +24,12 @@ async def send_due_drafts(resources: Resources) -> None:
         while True:
             due = await resources.db.read(drafts.list_due, AT_ONCE, resources.now())
             for draft in due:
-                await send_or_note(resources, draft)
+                await try_to_send(resources, draft)
             if len(due) < AT_ONCE:
                 await subscription.wait(IDLE_SECONDS)
 
 
-async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
+async def try_to_send(resources: Resources, draft: KeptDraft) -> None:
     """Send a due draft. A refused one stays, with the reason. A failing one does not block others."""
     try:
         await send(resources, draft)

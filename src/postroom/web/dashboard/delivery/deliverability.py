@@ -93,7 +93,7 @@ async def show_test_email(context: PageContext, message_id: str) -> Response:
         raise NotFound("There is no such email.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None
     return await context.show(
-        "letter.html",
+        "test_email.html",
         "settings",
         title="Test email",
         message=message,
