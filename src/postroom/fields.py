@@ -111,7 +111,7 @@ Outbound = Annotated[
 
 def explain(error: msgspec.ValidationError, kind: Any = None) -> ApiError:
     """Return the API's error for a value that does not fit its type; it names the field."""
-    field, told = value_errors.describe(error, kind)
+    field, message = value_errors.describe(error, kind)
     if not field:
-        return BadRequest(told)
-    return _ERROR_OF_FIELD.get(field, BadRequest)(told, field=field)
+        return BadRequest(message)
+    return _ERROR_OF_FIELD.get(field, BadRequest)(message, field=field)

@@ -39,8 +39,8 @@ class Logger:
 
     def exception(self, event: str, error: Exception | None = None, /, **facts: object) -> None:
         """Log with the traceback of the given error, or of the current one in an except block."""
-        told = traceback.format_exc() if error is None else "".join(traceback.format_exception(error))
-        _write("error", event, {**facts, "exception": told})
+        trace = traceback.format_exc() if error is None else "".join(traceback.format_exception(error))
+        _write("error", event, {**facts, "exception": trace})
 
 
 _logger = Logger()

@@ -107,6 +107,6 @@ def start(config: Config) -> Tracing:
     processor = BatchSpanProcessor(exporter)
     provider.add_span_processor(processor)
     trace.set_tracer_provider(provider)  # the first one of a process stays
-    told = logging.getLogger("opentelemetry")
-    told.handlers, told.propagate = [_InOurLog(logging.ERROR)], False
+    logger = logging.getLogger("opentelemetry")
+    logger.handlers, logger.propagate = [_InOurLog(logging.ERROR)], False
     return Tracing(provider, processor)

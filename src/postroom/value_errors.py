@@ -52,17 +52,17 @@ def describe(error: msgspec.ValidationError, kind: Any = None) -> tuple[str, str
         path = f"{path}.{missing[1]}"
     name = path.replace("[...]", "[]").removeprefix(".")
     field = re.split(r"[.\[]", name, maxsplit=1)[0]
-    told = "is missing" if missing is not None else _describe(reason, path, kind)
+    problem = "is missing" if missing is not None else _describe(reason, path, kind)
     whole = f"a name in {name}" if parts and parts["key"] else name
-    return field, f"{whole or 'The body'} {told}."
+    return field, f"{whole or 'The body'} {problem}."
 
 
 def unreadable(what: str, error: Exception, kind: Any) -> str:
     """Return why JSON that a client wrote cannot be read."""
     if isinstance(error, msgspec.ValidationError):
         return f"{what} cannot be read: {describe(error, kind)[1]}"
-    told = str(error) if not isinstance(error, msgspec.DecodeError | ValueError | RecursionError) else ""
-    return f"{what} cannot be read: {told or 'It is not valid JSON.'}"
+    reason = str(error) if not isinstance(error, msgspec.DecodeError | ValueError | RecursionError) else ""
+    return f"{what} cannot be read: {reason or 'It is not valid JSON.'}"
 
 
 def _describe(reason: str, path: str, kind: Any) -> str:

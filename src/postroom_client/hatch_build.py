@@ -20,11 +20,11 @@ class CommitHook(BuildHookInterface[Any]):
             return
         command = ["git", "log", "-1", "--format=%h %cs", "--abbrev=12"]
         try:
-            told = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)  # noqa: S603
+            described = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)  # noqa: S603
         except (OSError, subprocess.CalledProcessError):
             return
         handle, self._written = tempfile.mkstemp(text=True)
-        os.write(handle, told.stdout.encode())
+        os.write(handle, described.stdout.encode())
         os.close(handle)
         os.chmod(self._written, 0o644)
         build_data["force_include"][self._written] = FILE

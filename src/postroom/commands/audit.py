@@ -54,17 +54,17 @@ def _sentences(logs: "list[AuditLog]", *, is_pinned: bool) -> list[str]:
     entries = sum(len(log.entries) for log in logs)
     also = f", and {_counted(receipts, 'receipt', 'receipts')}" if receipts else ""
     heads_told = _counted(heads, "signed head", "signed heads")
-    told = [f"{_counted(entries, 'entry', 'entries')} and {heads_told} are correct{also}."]
+    sentences = [f"{_counted(entries, 'entry', 'entries')} and {heads_told} are correct{also}."]
     for log in logs:
         first, last = min(log.entries, default=1), max(log.entries, default=0)
         signed = max((head["count"] for head in log.heads), default=0)
         if first > 1:
-            told.append(f"A log begins with entry {first}: no file has those before it.")
+            sentences.append(f"A log begins with entry {first}: no file has those before it.")
         if last > signed:
-            told.append(f"No signed head covers the entries after {signed}.")
+            sentences.append(f"No signed head covers the entries after {signed}.")
     if not is_pinned and (heads or receipts):
-        told.append("The keys are those of the files: `--keys` compares them with your own copy.")
-    return told
+        sentences.append("The keys are those of the files: `--keys` compares them with your own copy.")
+    return sentences
 
 
 def _counted(number: int, one: str, many: str) -> str:

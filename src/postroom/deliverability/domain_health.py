@@ -79,8 +79,8 @@ def _emit(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now:
     found = EventDomain(domain.id, domain.name, list(problems))
     announce_notice(tx, SystemNotice(domain.account_id, pod_id, kind, now, domain=found))
     where = Scope(domain.account_id, pod_id)
-    told = {"domain": domain.name, "problems": list(problems)}
-    audit.record(tx, THE_SERVER, kind, domain.id, where, now, after=told)
+    details = {"domain": domain.name, "problems": list(problems)}
+    audit.record(tx, THE_SERVER, kind, domain.id, where, now, after=details)
     if problems:
         subject = f"{domain.name}: {', '.join(problems)}"
         link = f"{base_url}{PAGE}"

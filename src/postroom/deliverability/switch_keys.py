@@ -26,8 +26,8 @@ async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where:
 def record_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Scope, now: int) -> None:
     switched = dkim_keys.activate(tx, domain.account_id, domain.name, selectors, now)
     if switched:
-        told = {"domain": domain.name, "selectors": switched}
-        audit.record(tx, actor, SWITCHED, domain.id, where, now, after=told)
+        details = {"domain": domain.name, "selectors": switched}
+        audit.record(tx, actor, SWITCHED, domain.id, where, now, after=details)
 
 
 async def is_published(resolver: Resolver, domain: str, key: DkimKey) -> bool:

@@ -105,11 +105,11 @@ async def _check_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
     sender = f"postmaster@{wanted.domain}"
     asked = [partial(spf.check_spf, each, wanted.host, sender, ask.timed()) for each in ask.addresses]
     verdicts = [await pools.DNS.run(question) for question in asked]
-    told = ", ".join(f"{ip}: {said}" for ip, said in zip(ask.addresses, verdicts, strict=True))
+    results = ", ".join(f"{ip}: {said}" for ip, said in zip(ask.addresses, verdicts, strict=True))
     if "temperror" in verdicts:
-        return "unknown", f"{NO_ANSWER} ({told})"
+        return "unknown", f"{NO_ANSWER} ({results})"
     state: State = "ok" if all(verdict == "pass" for verdict in verdicts) else "wrong"
-    return state, f"SPF says which servers may send for the domain. Asked for this one, it says {told}."
+    return state, f"SPF says which servers may send for the domain. Asked for this one, it says {results}."
 
 
 async def check_dmarc(wanted: WantedRecords, ask: Questions) -> HealthCheck:

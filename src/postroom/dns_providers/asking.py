@@ -59,8 +59,8 @@ def find_pause(fetched: Fetched) -> float | None:
     """Return the seconds to wait before the same request; None if it is not to be repeated."""
     if fetched.status != 429 and not any(word in fetched.body for word in TOO_FAST):
         return None
-    told = fetched.headers.get("retry-after", "")
-    seconds = int(told) if told.isascii() and told.isdigit() and len(told) < 6 else PAUSE_SECONDS
+    given = fetched.headers.get("retry-after", "")
+    seconds = int(given) if given.isascii() and given.isdigit() and len(given) < 6 else PAUSE_SECONDS
     return seconds if seconds <= LONGEST_PAUSE_SECONDS else None
 
 

@@ -19,7 +19,7 @@ FILE_MODE = 0o640  # it holds secrets, and its group is the service's
 
 
 class Host(Struct, frozen=True):
-    """What setup was told about the host."""
+    """What setup was given about the host."""
 
     name: str
     owner: str  # email address
@@ -57,14 +57,14 @@ def settings_of(host: Host) -> dict[str, str]:
 
 
 def merge(
-    wanted: Mapping[str, str], there: Mapping[str, str], told: Mapping[str, str], around: Mapping[str, str]
+    wanted: Mapping[str, str], there: Mapping[str, str], given: Mapping[str, str], around: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return all lines of the file: what was told now, before what is there, before what setup proposes.
+    """Return all lines of the file: what was given now, before what is there, before what setup proposes.
 
     What the environment sets already is left to it.
     """
     proposed = {name: value for name, value in wanted.items() if not around.get(name)}
-    return {**proposed, **there, **told}
+    return {**proposed, **there, **given}
 
 
 def find_settings_path(environment: Mapping[str, str], is_root: bool) -> Path | None:

@@ -25,9 +25,9 @@ class FolderView:
         self.is_read_only = is_read_only
         self.uids = array("I", uids)
         self.modseq = modseq
-        self.keywords = set(keywords)  # those that the client was told of
+        self.keywords = set(keywords)  # those that the client knows
         self.recent: list[tuple[int, int]] = []  # ranges of UIDs, in order: both ends included
-        self.must_compare = False  # some are gone that the client was not told of yet
+        self.must_compare = False  # some are gone that the client does not know of yet
 
     def add_recent(self, first: int, behind: int) -> None:
         if first >= behind:

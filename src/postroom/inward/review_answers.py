@@ -38,8 +38,8 @@ def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
 
 def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
     """Return the notified reviewer that the path names."""
-    told = deliveries.list_of_message(tx, path.message_id, deliveries.NOTICE)
-    return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
+    notices = deliveries.list_of_message(tx, path.message_id, deliveries.NOTICE)
+    return next((delivery.target for delivery in notices if path.is_of(delivery.target)), None)
 
 
 class ReviewAnswer(Struct, frozen=True):

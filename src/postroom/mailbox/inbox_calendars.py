@@ -196,7 +196,7 @@ def next_version(tx: Tx, calendar_id: str, added: int = 0) -> int:
 
 
 def forget_removals(tx: Tx, calendar_id: str) -> None:
-    """Keeps the newest ones; a client with an earlier version than these is told so."""
+    """Keeps the newest ones; a client with an earlier version than these gets an error."""
     row = tx.one(
         "select version from calendar_removals where calendar_id = :id order by version desc"
         " limit 1 offset :kept",

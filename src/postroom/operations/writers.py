@@ -1,4 +1,4 @@
-"""Who has the reply to a thread open: told by the pages, and shown to others who have it open too."""
+"""Who has the reply to a thread open: reported by the pages, and shown to others who have it open too."""
 
 from postroom.accounts.keys import Caller
 from postroom.mailbox import threads, writers

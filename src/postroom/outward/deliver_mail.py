@@ -291,9 +291,9 @@ def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
     in_order = sorted(tried, key=lambda each: each.job.message.id)  # on all nodes, against deadlocks
     recorded = {each.job.delivery.id: record_one(tx, each) for each in in_order}
     news = {key: found.news for key, found in recorded.items() if found.news is not None}
-    to_tell = [each.job.delivery.id for each in tried if each.job.delivery.id in news]
-    told = announce_all(tx, [news[key] for key in to_tell], tried[0].base_url)
-    rung = dict(zip(to_tell, told, strict=True))
+    announced = [each.job.delivery.id for each in tried if each.job.delivery.id in news]
+    bells = announce_all(tx, [news[key] for key in announced], tried[0].base_url)
+    rung = dict(zip(announced, bells, strict=True))
     for each in tried:
         if each.answers and recorded[each.job.delivery.id].is_new:
             rung.setdefault(each.job.delivery.id, []).extend(put_answers(tx, each))

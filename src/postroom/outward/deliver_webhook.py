@@ -106,9 +106,9 @@ async def post(
         return await post_body(resources, courier, webhook, event.id, event.payload)
     render, now = resources.event_translation.render, resources.now()
     assert render is not None
-    told = await resources.db.read(render, event, webhook.vocabulary, resources.config.base_url, now)
-    outcome = nothing_to_send("Nothing is told of it.", now)
-    for event_id, body in told:
+    posts = await resources.db.read(render, event, webhook.vocabulary, resources.config.base_url, now)
+    outcome = nothing_to_send("It has no event in this format.", now)
+    for event_id, body in posts:
         outcome = await post_body(resources, courier, webhook, event_id, body)
         if not outcome.is_success:
             return outcome

@@ -36,7 +36,7 @@ class CalendarFileOfClient(Struct, frozen=True):
 
 
 class EventChange(Struct, frozen=True):
-    """What is to become of an event: `series` is all of it, and `mail` what its attendees are told.
+    """What is to become of an event: `series` is all of it, and `mail` the email to its attendees.
 
     `event_id` is "" for a new one; else `version` is the one that the change was made from.
     """
@@ -49,7 +49,7 @@ class EventChange(Struct, frozen=True):
     is_exclusive: bool = False  # refused where somebody's time is taken already
     mail: EventMail | None = None
     is_notice: bool = False  # only an email: nothing changes in the calendar
-    also: tuple["EventChange", ...] = ()  # that nobody is told, in the same transaction
+    also: tuple["EventChange", ...] = ()  # that nobody is notified of, in the same transaction
     file: CalendarFileOfClient | None = None
 
     @property
@@ -62,7 +62,7 @@ class EventChange(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """The series after a change, what attendees are told of it, and a second series where it was split."""
+    """The series after a change, the email to attendees, and a second series where it was split."""
 
     series: Series
     mail: EventMail

@@ -63,12 +63,12 @@ class PostedEvent(Struct, rename="camel"):
 
 def write(payload: bytes) -> bytes:
     """Return the body to post, from the bytes of an event."""
-    told = msgspec.json.decode(payload, type=_Event)
-    message = told.message
+    event = msgspec.json.decode(payload, type=_Event)
+    message = event.message
     data = PostedMessage(
         message_id=message.id,
-        thread_id=told.thread_id,
-        inbox_id=told.inbox_id,
+        thread_id=event.thread_id,
+        inbox_id=event.inbox_id,
         sender=message.sender,
         to=message.to,
         subject=message.subject,
@@ -76,10 +76,10 @@ def write(payload: bytes) -> bytes:
         received_at=message.received_at,
         category=message.category,
         verdict=message.verdict,
-        recipient=told.recipient,
-        reason=told.reason,
+        recipient=event.recipient,
+        reason=event.reason,
     )
-    return msgspec.json.encode(PostedEvent(told.event_id, told.event, told.occurred_at, data))
+    return msgspec.json.encode(PostedEvent(event.event_id, event.event, event.occurred_at, data))
 
 
 def headers(webhook: Webhook) -> dict[str, str]:
@@ -96,7 +96,7 @@ def new_challenge() -> tuple[str, str, bytes]:
 def agrees(answer: str, challenge: str) -> bool:
     """Return whether the endpoint echoed the challenge: only then does it want events."""
     try:
-        told = msgspec.json.decode(answer[:MOST_ANSWER], type=dict[str, object])
+        content = msgspec.json.decode(answer[:MOST_ANSWER], type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):
         return False
-    return hmac.compare_digest(str(told.get("challenge", "")).encode(), challenge.encode())
+    return hmac.compare_digest(str(content.get("challenge", "")).encode(), challenge.encode())

@@ -1,4 +1,4 @@
-"""Sends nudges whose time has come, and tells which threads are overdue.
+"""Sends nudges whose time has come, and announces which threads are overdue.
 
 A nudge is a send of the key that prepared it: policy, limits and approval apply. Its id is the idempotency
 key, and it is taken in the transaction that accepts it: it is sent once, and never after an answer.
@@ -69,14 +69,14 @@ async def step(resources: Resources) -> int:
 
 def announce_overdue(tx: Tx, now: int) -> None:
     """Announce overdue replies. An email never sent is not overdue: its expectation ends."""
-    told = []
+    overdue = []
     for thread in follow_ups.mark_overdue(tx, now):
         message = messages.find(tx, thread.awaiting_message or "")
         if message is not None and message.status == FAILED:
             follow_ups.end(tx, thread, NOT_SENT)
         else:
-            told.append(thread)
-    announce_all(tx, [thread_events.notice(THREAD_OVERDUE, each, now) for each in told], "")
+            overdue.append(thread)
+    announce_all(tx, [thread_events.notice(THREAD_OVERDUE, each, now) for each in overdue], "")
 
 
 async def try_to_send(resources: Resources, follow_up: FollowUp) -> None:

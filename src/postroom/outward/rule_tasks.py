@@ -189,10 +189,10 @@ async def _post(resources: Resources, work: DueTask) -> RuleStep:
 def _enqueue_webhook(tx: Tx, work: DueTask, now: int) -> str | None:
     """Enqueue the webhook once, unless it gets the event anyway, or got it in an earlier try."""
     webhook = webhook_list.get(tx, work.rule.account_id, work.task.action.webhook_id or "")
-    told = event_log.list_of_message(tx, work.message.id, FIRST_EVENTS)
-    event = next((each for each in told if each.kind == MESSAGE_RECEIVED), None)
+    events = event_log.list_of_message(tx, work.message.id, FIRST_EVENTS)
+    event = next((each for each in events if each.kind == MESSAGE_RECEIVED), None)
     if event is None:
-        return "No event tells of this message."
+        return "This message has no event."
     if not webhook.enabled:
         return "The webhook is disabled."
     if webhooks.is_posted(tx, event, webhook.owner):

@@ -35,8 +35,8 @@ class Analysis:
     def record_failure(self, reader: str, error: Exception) -> None:
         """Log the traceback, but not for every email: anyone may send many that fail."""
         self.failed.append(reader)
-        told = "".join(traceback.format_exception(error))
-        log.get().seldom(f"an email could not be analyzed: {reader}", exception=told)
+        trace = "".join(traceback.format_exception(error))
+        log.get().seldom(f"an email could not be analyzed: {reader}", exception=trace)
 
 
 def count(failed: Iterable[str]) -> None:

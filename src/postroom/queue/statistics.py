@@ -213,9 +213,10 @@ def list_hours(tx: Tx, now: int) -> list[Hour]:
         hour = row["created_at"] // HOUR - first
         if 0 <= hour < HOURS and row["kind"] in places:
             counts[hour][places[row["kind"]]] += 1
-    told, ended = _by_hour(_event_delays(tx, first * HOUR), first), _by_hour(_waits(tx, first * HOUR), first)
+    delays = _by_hour(_event_delays(tx, first * HOUR), first)
+    waits = _by_hour(_waits(tx, first * HOUR), first)
     return [
-        Hour(received, sent, failed, p95_seconds(told[hour]), p95_seconds(ended[hour]))
+        Hour(received, sent, failed, p95_seconds(delays[hour]), p95_seconds(waits[hour]))
         for hour, (received, sent, failed) in enumerate(counts)
     ]
 

@@ -21,7 +21,7 @@ from postroom.resources import Resources, ServiceFaults
 from postroom.storage.database import Tx, insert_new
 
 PAUSE_SECONDS = 20.0
-LASTING = MINUTE  # of a shorter fault nobody is told
+LASTING = MINUTE  # nobody is notified of a shorter fault
 FORGOTTEN = 3 * MINUTE  # what a node found that has not found it again since, as one that ended
 
 
@@ -82,7 +82,7 @@ def _record(tx: Tx, name: str, node: str, since: int, now: int) -> None:
 
 
 def _is_repaired(tx: Tx, name: str, node: str, now: int) -> bool:
-    """Return whether no other node still finds it away, and none has told so yet."""
+    """Return whether no other node still finds it away, and none has announced it yet."""
     tx.run(
         "delete from service_faults where name = :name and node <> ''"
         " and (node = :node or seen_at < :earlier)",

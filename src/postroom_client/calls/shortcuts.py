@@ -79,12 +79,12 @@ def teach_junk(emails: Iterable[bytes], *, is_junk: bool) -> Steps[JunkExamples]
 
     Of an email, the first 700 kB count. After an error, teach all again: an email counts once.
     """
-    told: JunkExamples | None = None
+    examples: JunkExamples | None = None
     for together in _lessons(emails):
-        told = yield calls.teach_junk_filter(is_junk, together)
-    if told is None:
-        told = yield calls.get_junk_examples()
-    return told
+        examples = yield calls.teach_junk_filter(is_junk, together)
+    if examples is None:
+        examples = yield calls.get_junk_examples()
+    return examples
 
 
 def _lessons(emails: Iterable[bytes]) -> Iterator[list[str]]:

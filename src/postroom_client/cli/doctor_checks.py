@@ -174,8 +174,8 @@ def check_search(client: Client, settings: Settings) -> Finding:
         return Finding("search", "warn", "The server does not report the state of its index.")
     percent, waiting = progress.earlier_percent, progress.waiting
     if percent < 100:
-        told = f"Earlier email is being indexed: {percent:g} %"
-        return Finding("search", "warn", told, "It continues on its own.")
+        detail = f"Earlier email is being indexed: {percent:g} %"
+        return Finding("search", "warn", detail, "It continues on its own.")
     verdict = grade(waiting, SEARCH_WARN_MESSAGES, float("inf"))
     return Finding("search", verdict, f"{waiting} messages are not indexed yet")
 
@@ -212,8 +212,8 @@ def check_ways(client: Client, settings: Settings) -> Finding:
         return Finding(WAYS, "pass", "Not visible to this key.")
     found = list_ways(client)
     if broken := [each for each in found if each.state == "failing"]:
-        told = in_short([f"{each.address or each.provider}: {each.last_error}" for each in broken], "; ")
-        return Finding(WAYS, "fail", told, f"Try it: postroom connections test {broken[0].id}")
+        detail = in_short([f"{each.address or each.provider}: {each.last_error}" for each in broken], "; ")
+        return Finding(WAYS, "fail", detail, f"Try it: postroom connections test {broken[0].id}")
     if waiting := [each for each in found if each.last_mail_at is None]:
         names = in_short([each.address or each.provider or each.id for each in waiting], ", ")
         return Finding(WAYS, "warn", f"No email yet from {names}", "Send one from outside.")

@@ -16,8 +16,8 @@ app = typer.Typer(
 )
 
 GROUPS = {
-    name: group(told)
-    for name, told in {
+    name: group(help)
+    for name, help in {
         "inboxes": "Inboxes and their keys.",
         "inboxes keys": "Keys of one inbox.",
         "drafts": "Emails that are not sent yet.",

@@ -25,9 +25,9 @@ def of_checkout() -> str:
         return ""
     command = ["git", "log", "-1", "--format=%h %cs", "--abbrev=12"]
     try:
-        told = subprocess.run(  # noqa: S603
+        described = subprocess.run(  # noqa: S603
             command, cwd=PACKAGE, capture_output=True, text=True, check=True, timeout=5
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout.strip()
+    return described.stdout.strip()

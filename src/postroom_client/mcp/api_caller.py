@@ -101,9 +101,9 @@ class ApiCaller:
         return me.inbox_id
 
 
-def in_own_words(told: str) -> str:
+def in_own_words(text: str) -> str:
     """Return the text with the names of the tools' arguments: mailbox_name, not mailboxName."""
-    return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), told)
+    return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), text)
 
 
 def _snake(name: str) -> str:

@@ -77,10 +77,10 @@ def shows_apps(ctx: Ctx) -> bool:
 def message_of(result: CallToolResult) -> str | None:
     texts = [block.text for block in result.content if isinstance(block, TextContent)]
     try:
-        told = msgspec.json.decode(texts[0], type=dict[str, Any]) if texts and not result.is_error else {}
+        answer = msgspec.json.decode(texts[0], type=dict[str, Any]) if texts and not result.is_error else {}
     except msgspec.DecodeError:
         return None
-    found = told.get("message_id")
+    found = answer.get("message_id")
     return found if isinstance(found, str) else None
 
 

@@ -171,11 +171,11 @@ PAYLOAD: Json = {
 
 def require_possible(params: SubscribeParams) -> None:
     if params.name not in NAMES:
-        told = f"There is no event {params.name[:100]!r}. There are: {', '.join(NAMES)}."
-        raise MCPError(NOT_FOUND, told, {"kind": "event"})
+        message = f"There is no event {params.name[:100]!r}. There are: {', '.join(NAMES)}."
+        raise MCPError(NOT_FOUND, message, {"kind": "event"})
     if params.delivery.mode != WEBHOOK:
-        told = "Events are posted to a webhook. Use delivery.mode webhook."
-        raise MCPError(UNSUPPORTED, told, {"feature": "deliveryMode", "value": params.delivery.mode[:100]})
+        message = "Events are posted to a webhook. Use delivery.mode webhook."
+        raise MCPError(UNSUPPORTED, message, {"feature": "deliveryMode", "value": params.delivery.mode[:100]})
     try:
         url = urlsplit(params.delivery.url)
     except ValueError:
@@ -206,8 +206,8 @@ async def verify(caller: Caller, webhook: ListedWebhook) -> None:
         await caller.carrier.run(calls.test_listed_webhook(webhook.id))
     except WebhookFailed as error:
         await run(caller, calls.delete_listed_webhook(webhook.id))
-        told = "The endpoint did not answer the verification with its challenge."
-        raise MCPError(CALLBACK_FAILED, told, {"reason": str(error.extras.get("reason", ""))}) from None
+        message = "The endpoint did not answer the verification with its challenge."
+        raise MCPError(CALLBACK_FAILED, message, {"reason": str(error.extras.get("reason", ""))}) from None
 
 
 async def run(caller: Caller, call: Any) -> Any:

@@ -86,8 +86,10 @@ def _options(names: Sequence[str]) -> inspect.Parameter:
                 raise ValueError(f"there is no option {name[:100]}. There are: {', '.join(names)}")
         return given
 
-    told = f"Rarely needed: {', '.join(_rare(OPERATIONS['send']))}. {INVITATION}"
-    annotation = Annotated[dict[str, Any] | None, Field(description=told), AfterValidator(require_known)]
+    description = f"Rarely needed: {', '.join(_rare(OPERATIONS['send']))}. {INVITATION}"
+    annotation = Annotated[
+        dict[str, Any] | None, Field(description=description), AfterValidator(require_known)
+    ]
     return inspect.Parameter(OPTIONS, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

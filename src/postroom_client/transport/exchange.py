@@ -205,8 +205,10 @@ def decoded(kind: type[T]) -> Callable[[Reply], T]:
         try:
             return decoder(kind).decode(reply.content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            told = f"The server's answer cannot be read{place_of(error)}. Is the client as new as the server?"
-            raise InvalidAnswer(told, status=reply.status) from None
+            message = (
+                f"The server's answer cannot be read{place_of(error)}. Is the client as new as the server?"
+            )
+            raise InvalidAnswer(message, status=reply.status) from None
 
     return read
 

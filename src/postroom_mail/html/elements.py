@@ -13,7 +13,7 @@ SPOKEN = ("alt", "title", "aria-label", "content")
 
 
 class Element:
-    """An element in the page. Elements that cannot be told apart, by style or ancestors, share one object."""
+    """An element in the page. Elements that look the same, by style and ancestors, share one object."""
 
     __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "depth", "identity",
                  "inner", "last", "look", "name", "number", "number_of_type", "outer", "parent", "steps",

@@ -127,7 +127,7 @@ def _sheet_in_address(url: str) -> str:
 class _Walk:
     """Walks from element to element. A repeated step is cached, and costs one look-up.
 
-    The nesting is told of cached steps only when it has to decide about another one.
+    The nesting gets cached steps only when it has to decide about another one.
     """
 
     def __init__(self, styles: ComputedStyles, found: MarkupTokens) -> None:

@@ -87,8 +87,8 @@ def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[
 def _words(text: str, folded: str, cues: Collection[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
-    told = _cues_near_codes(text) if cues is None else cues
-    places = around(sorted(spot for cue in told for spot in _spots(folded, cue)), _LONGEST_WORD)
+    known = _cues_near_codes(text) if cues is None else cues
+    places = around(sorted(spot for cue in known for spot in _spots(folded, cue)), _LONGEST_WORD)
     found = (word for start, end in places for word in _whole_words(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 

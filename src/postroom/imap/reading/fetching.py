@@ -77,16 +77,16 @@ async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -
         ]
     for flags in {mail.flags for mail in found} if "FLAGS" in request.items or newly_seen else ():
         listing.name_keywords(client, flags)
-    told = [(mail, _words(request, mail, mail.uid in newly_seen)) for mail in found]
+    answers = [(mail, _words(request, mail, mail.uid in newly_seen)) for mail in found]
     if not _needs_content(request):
-        client.output.write(b"".join(_line(client, mail, b" ".join(words)) for mail, words in told))
+        client.output.write(b"".join(_line(client, mail, b" ".join(words)) for mail, words in answers))
     else:
         heads: dict[str, bytes] = {}
         if _needs_heads_alone(request):
             asked = [mail.message_id for mail in found]
             heads = await client.resources.db.read(raw_mails.heads, asked)
         lines: list[bytes] = []
-        for mail, words in told:
+        for mail, words in answers:
             if mail.message_id in heads:
                 lines.append(_with_head(client, request, mail, words, heads[mail.message_id]))
                 continue
@@ -126,13 +126,13 @@ async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[F
         mails.change_flags, caller, inbox_id, folder, unseen, "+", frozenset({SEEN}), None, now
     )
     after = {mail.uid: mail for mail in stored.mails}
-    told = [
+    marked = [
         replace(mail, flags=after[mail.uid].flags, modseq=after[mail.uid].modseq)
         if mail.uid in after
         else mail
         for mail in found
     ]
-    return told, frozenset(after)
+    return marked, frozenset(after)
 
 
 def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[bytes]:

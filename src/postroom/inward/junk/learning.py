@@ -59,8 +59,8 @@ async def learn_some(resources: Resources) -> bool:
     if waiting is None or not await leader_leases.hold(resources, LEASE, LEASE_HELD):
         return False
     account_id, teacher = waiting
-    told = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)
-    found = [(each, await _features(resources, each)) for each in told]
+    to_learn = await resources.db.read(examples.list_to_learn, account_id, teacher, TOGETHER)
+    found = [(each, await _features(resources, each)) for each in to_learn]
     before = await resources.db.read(models.read, account_id, teacher)
     old = await resources.db.read(examples.list_to_repeat, account_id, teacher)
     weights, taught = await pools.READING.run(_learn, before.taught, found, old)
@@ -98,9 +98,9 @@ def _learn(
     new: Sequence[tuple[TaughtExample, tuple[int, ...]]],
     old: Sequence[TaughtExample],
 ) -> tuple[bytes, Taught]:
-    told = [Example(numbers, each.is_junk) for each, numbers in new]
+    learned = [Example(numbers, each.is_junk) for each, numbers in new]
     repeated = [Example(model.decode_features(each.features or b""), each.is_junk) for each in old]
-    taught = model.learn(model.load_start(), before, told, repeated)
+    taught = model.learn(model.load_start(), before, learned, repeated)
     return model.encode(taught.weights), taught
 
 

@@ -1,6 +1,6 @@
 """Applies rules to messages that have just been let in, in the transaction that does so.
 
-What a rule did is kept in the message. A rule that fails is switched off and told; the message stays.
+What a rule did is kept in the message. A rule that fails is switched off and announced; the message stays.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class LetIn(Struct, frozen=True):
 
 
 class Ruled(Struct, frozen=True):
-    """The message with its trail. A hidden one is told to no program."""
+    """The message with its trail. A hidden one has no event."""
 
     document: Document
     is_hidden: bool = False

@@ -223,7 +223,7 @@ def read_attendees(given: list[NewAttendee]) -> tuple[Attendee, ...]:
 
 
 def recipients_of(part: EventPart, own: Collection[str]) -> tuple[Address, ...]:
-    """Return the attendees who are told; `own` are the addresses of the inbox, in lower case."""
+    """Return the attendees to notify; `own` are the addresses of the inbox, in lower case."""
     return tuple(
         Address(each.name, each.address) for each in part.attendees if mailbox_of(each.address) not in own
     )

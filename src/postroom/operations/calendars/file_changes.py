@@ -1,6 +1,6 @@
 """Events that a CalDAV client stores or removes as files (RFC 4791), with the emails of RFC 6638.
 
-What a file says is compared with the event: only what changed is told, and only the organizer changes it.
+What a file says is compared with the event: only what changed is emailed, and only the organizer changes it.
 """
 
 import hashlib
@@ -157,8 +157,8 @@ async def put_own(asker: Asker, target: EventTarget, file: ClientFile) -> None:
         mail = EventMail(CANCEL if change.is_off else REQUEST, series)
         changes = [scheduling.with_mail(change, mail, target.inbox, request)]
         if known is not None:
-            told = replace(change, mail=mail)
-            notice = scheduling.uninvited(told, known.series, target.inbox, request)
+            invited = replace(change, mail=mail)
+            notice = scheduling.uninvited(invited, known.series, target.inbox, request)
             changes += [] if notice is None else [notice]
     await scheduling.carry_out(asker, target, changes, request)
 
@@ -329,8 +329,16 @@ def record_answer(
         )
     event = calendar_events.put(tx, calendar, event, (), now, False)
     span = own_events.span_of(event, calendar, "" if at is None else at.recurrence_id)
-    told = (tx, kinds.CALENDAR_ANSWERED, calendar, event, now)
-    emit(*told, actor=asker.caller.actor, span=span, response=response)
+    emit(
+        tx,
+        kinds.CALENDAR_ANSWERED,
+        calendar,
+        event,
+        now,
+        actor=asker.caller.actor,
+        span=span,
+        response=response,
+    )
     return event
 
 

@@ -59,7 +59,7 @@ def change_flags(
     refused = [each.uid for each in found if unchanged_since is not None and each.modseq > unchanged_since]
     asked = set(uids) - set(refused)
     changes: dict[str, frozenset[str]] = {}
-    told: dict[bool, list[str]] = {True: [], False: []}
+    moved: dict[bool, list[str]] = {True: [], False: []}
     for mail in found:
         after = _after(mail.flags, wanted, mode)
         if mail.uid in asked and after != mail.flags:
@@ -67,7 +67,7 @@ def change_flags(
             changes[mail.message_id] = after
             for flag, is_junk in TEACHING_FLAGS.items():
                 if flag in after - mail.flags:
-                    told[is_junk].append(mail.message_id)
+                    moved[is_junk].append(mail.message_id)
     seen_changed = {
         mail.message_id: SEEN in changes[mail.message_id]
         for mail in found
@@ -75,7 +75,7 @@ def change_flags(
     }
     flags.set_all(tx, inbox_id, folder, changes)
     _follow_in_threads(tx, caller, seen_changed, now)
-    for is_junk, message_ids in told.items():
+    for is_junk, message_ids in moved.items():
         teaching.record(tx, caller, inboxes.get(tx, caller.scope, inbox_id), message_ids, is_junk, now)
     now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
     return StoredFlags(now_there, refused)
@@ -267,9 +267,9 @@ def _let_in(
 def _teach(
     tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, config: Config, now: int
 ) -> None:
-    told = messages.list_by_ids(tx, message_ids)
+    taught = messages.list_by_ids(tx, message_ids)
     try:
-        teaching.teach(tx, caller, inbox, told, is_junk, config.base_url, now)
+        teaching.teach(tx, caller, inbox, taught, is_junk, config.base_url, now)
     except (BadRequest, NothingToDo) as error:
         raise FolderRefused("CANNOT", error.message) from None
 

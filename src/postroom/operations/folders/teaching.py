@@ -17,38 +17,38 @@ def teach(
     tx: Tx,
     caller: Caller,
     inbox: Inbox,
-    told: Sequence[Message],
+    taught: Sequence[Message],
     is_junk: bool,
     base_url: str,
     now: int,
 ) -> None:
     """Move messages of a locked inbox and record them as examples. Messages stopped by a policy stay."""
-    for message in told:
+    for message in taught:
         require_teachable(tx, message)
     action = "message.junk" if is_junk else "message.not_junk"
-    for message in told:
+    for message in taught:
         if is_junk != message.is_junk and not message.is_blocked and not message.is_trashed:
             move = moves.put_into_junk if is_junk else moves.let_in
             tx.ring(*move(tx, inbox, message, base_url, now))
         else:
             moves.record_decision(tx, message, is_junk)
         audit.record_by(tx, caller, action, message.id, now, within=inbox.scope)
-    _remember_senders(tx, inbox, told, is_junk, now)
-    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
+    _remember_senders(tx, inbox, taught, is_junk, now)
+    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in taught], is_junk, now)
 
 
 def record(tx: Tx, caller: Caller, inbox: Inbox, message_ids: Sequence[str], is_junk: bool, now: int) -> None:
     """Record messages of a locked inbox as examples where they are, except sent ones."""
-    told = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
-    for message in told:
+    taught = [each for each in messages.list_by_ids(tx, message_ids) if _is_teachable(tx, each)]
+    for message in taught:
         moves.record_decision(tx, message, is_junk)
-    _remember_senders(tx, inbox, told, is_junk, now)
-    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in told], is_junk, now)
+    _remember_senders(tx, inbox, taught, is_junk, now)
+    examples.record_all(tx, inbox.account_id, teacher_of(caller), [each.id for each in taught], is_junk, now)
 
 
-def _remember_senders(tx: Tx, inbox: Inbox, told: Sequence[Message], is_junk: bool, now: int) -> None:
+def _remember_senders(tx: Tx, inbox: Inbox, taught: Sequence[Message], is_junk: bool, now: int) -> None:
     """Remember the senders of email that passed DMARC. A forged one says nothing against its sender."""
-    found = [documents.decode(each.document) for each in told]
+    found = [documents.decode(each.document) for each in taught]
     if is_junk:
         proven = [each for each in found if each.auth is not None and each.auth.dmarc == "pass"]
         correspondents.call_junk(tx, inbox.id, list(map(examine.sender_of, proven)), now)

@@ -76,8 +76,8 @@ def pass_or_put_off(tx: Tx, job: MailJob, receiver: Receiver, config: Config, no
 
 
 def _record_limit(tx: Tx, job: MailJob, provider: str, limit: int | None, now: int) -> None:
-    told = {"domain": job.sender_domain, "provider": provider, "limit": limit}
-    audit.record(tx, THE_SERVER, "domain.warm_up_limit", job.sender_domain, scope_of(job), now, after=told)
+    details = {"domain": job.sender_domain, "provider": provider, "limit": limit}
+    audit.record(tx, THE_SERVER, "domain.warm_up_limit", job.sender_domain, scope_of(job), now, after=details)
 
 
 def mark_slowed(tx: Tx, job: MailJob, provider: str, reason: str, now: int) -> None:

@@ -113,12 +113,12 @@ def attach(sent: Sent) -> Reaction:
 def converse(sent: Sent) -> Reaction:
     """Answer with three emails, each a reply to the one before; the last from a new participant."""
     colleague = f"colleague@{sent.domain}"
-    told = (
+    answers = (
         WrittenWords("Kim", "Thank you. I will look into it."),
         WrittenWords("Kim", "A correction: I meant the second invoice, not the first."),
         WrittenWords("Alex", "Kim asked me to take this over. Which of the two is paid?", sender=colleague),
     )
-    return Reaction(answers=tuple(answer(sent, words, number) for number, words in enumerate(told, 1)))
+    return Reaction(answers=tuple(answer(sent, words, number) for number, words in enumerate(answers, 1)))
 
 
 CHARACTERS: dict[str, Callable[[Sent], Reaction]] = {

@@ -28,7 +28,7 @@ KINDS_OF_V0 = {
     kinds.MESSAGE_EXPIRED: ("message.rejected",),
     kinds.MESSAGE_CANCELLED: ("message.rejected",),
 }
-KINDS = tuple(dict.fromkeys(kind for told in KINDS_OF_V0.values() for kind in told))
+KINDS = tuple(dict.fromkeys(kind for names in KINDS_OF_V0.values() for kind in names))
 # Kinds that exist there and never happen here; waiting for one is no error.
 NEVER = (
     "message.opened",
@@ -60,7 +60,7 @@ def require_known(asked: list[str], field: str) -> None:
 
 def ours(asked: list[str]) -> list[str]:
     """Return our kinds of event that correspond to these."""
-    return [kind for kind, told in KINDS_OF_V0.items() if set(told) & set(asked)]
+    return [kind for kind, names in KINDS_OF_V0.items() if set(names) & set(asked)]
 
 
 def render(tx: Tx, event: Event) -> list[TranslatedEvent]:
@@ -69,15 +69,15 @@ def render(tx: Tx, event: Event) -> list[TranslatedEvent]:
     if message is None:
         return []
     (shown,) = showing.show_messages(tx, [message], is_whole=True)
-    told = []
+    translated = []
     for number, kind in enumerate(KINDS_OF_V0.get(event.kind, ())):
         if kind == UNAUTHENTICATED and showing.UNAUTHENTICATED not in shown.labels:
             continue
         event_id = event.id if number == 0 else f"{event.id}-{number}"
         head = {"type": "event", "event_type": kind, "event_id": event_id}
         body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
-        told.append(TranslatedEvent(event_id, kind, shown.labels, body))
-    return told
+        translated.append(TranslatedEvent(event_id, kind, shown.labels, body))
+    return translated
 
 
 def render_for_webhook(

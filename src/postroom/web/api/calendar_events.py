@@ -149,8 +149,8 @@ def to_changes(
     inbox = target.inbox
     change = EventChange(event.calendar_id, changed.series, kind, event.id, event.version, exclusive)
     change = scheduling.with_mail(change, changed.mail, inbox, request)
-    told = replace(change, mail=changed.mail)
-    notice = scheduling.uninvited(told, event.series, inbox, request) if changed.rest is None else None
+    invited = replace(change, mail=changed.mail)
+    notice = scheduling.uninvited(invited, event.series, inbox, request) if changed.rest is None else None
     found = [change] if notice is None else [change, notice]
     if changed.rest is not None:
         rest = EventChange(event.calendar_id, changed.rest, kinds.CALENDAR_CREATED)

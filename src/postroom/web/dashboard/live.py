@@ -33,7 +33,7 @@ from postroom.web.streams.stream import (
 PATH = "/app/live"
 NAMED = 50  # more places than this are not named one by one
 MANY = "many"
-MOST_MISSED = 1000  # events that a returning page is told one by one
+MOST_MISSED = 1000  # events that a returning page gets one by one
 REST_SECONDS = 0.15  # a page is notified at most this often
 # The more pages are open, the less often each: a notified page makes a request of a few milliseconds.
 REST_SECONDS_A_PAGE = 0.2

@@ -105,10 +105,10 @@ class OpenIdClient:
     async def _ask_about(self, provider: Provider, claims: PersonClaims, tokens: IdTokens) -> PersonClaims:
         """Ask a provider that leaves the address out of the token. The answer must name the same person."""
         headers = {"Authorization": f"Bearer {tokens.access_token}", "Accept": "application/json"}
-        told = decode(await self._ask("GET", provider.userinfo_endpoint, headers), PersonClaims)
-        if told.sub != claims.sub:
+        found = decode(await self._ask("GET", provider.userinfo_endpoint, headers), PersonClaims)
+        if found.sub != claims.sub:
             raise Unauthorized("Your sign-in provider named two different people.")
-        return told
+        return found
 
     async def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes = b"") -> bytes:
         try:
@@ -129,8 +129,8 @@ def require_plausible(provider: Provider, issuer: str) -> None:
         raise Unavailable("The single sign-on provider's issuer is not POSTROOM_OIDC_ISSUER.")
     scheme = urlsplit(issuer).scheme
     named = (provider.authorization_endpoint, provider.token_endpoint, provider.jwks_uri)
-    told = [*named, provider.userinfo_endpoint] if provider.userinfo_endpoint else [*named]
-    if any(scheme_of(url) not in (scheme, "https") for url in told):
+    urls = [*named, provider.userinfo_endpoint] if provider.userinfo_endpoint else [*named]
+    if any(scheme_of(url) not in (scheme, "https") for url in urls):
         raise Unavailable("The single sign-on provider has an address without TLS.")
 
 

@@ -119,9 +119,9 @@ def outcome_of(answer: bytes) -> str:
     return code_of("".join(each.text for each in result.content)) if result.is_error else DONE
 
 
-def code_of(told: str) -> str:
+def code_of(text: str) -> str:
     """Return the code of an error. The library may put a text before it."""
     try:
-        return msgspec.json.decode(told[told.find("{") :], type=ErrorAnswer).error
+        return msgspec.json.decode(text[text.find("{") :], type=ErrorAnswer).error
     except msgspec.MsgspecError:
         return FAILED

@@ -264,20 +264,20 @@ class Streams:
         )
         await self._join(hub, stream, message.last_event_id, position)
 
-    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, told: int) -> None:
-        """Replays what came after `last_event_id`; without one, continues after `told`."""
+    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, start: int) -> None:
+        """Replays what came after `last_event_id`; without one, continues after `start`."""
         if last_event_id is None:
-            if stream.replay is None and hub.position > told and stream not in hub.live:
-                hub.start_replay(stream, max(stream.cursor, told))
+            if stream.replay is None and hub.position > start and stream not in hub.live:
+                hub.start_replay(stream, max(stream.cursor, start))
             elif stream.replay is None:
-                hub.join(stream, told)
+                hub.join(stream, start)
             return
         caller = stream.caller
         try:
             position = await self._resources.db.read(event_log.position_of, caller.scope, last_event_id)
         except NotFound:
             await stream.send_error("last_event_id is unknown. New events will come.")
-            await self._join(hub, stream, None, told)
+            await self._join(hub, stream, None, start)
             return
         hub.start_replay(stream, position)
 

@@ -32,7 +32,7 @@ def teach(
         raise typer.BadParameter(f"{place} does not exist")
     emails = Counted(read_emails(place))
     try:
-        raw, told = context.carry_out(teach_junk(emails, is_junk=is_junk), None)
+        raw, examples = context.carry_out(teach_junk(emails, is_junk=is_junk), None)
     except PostroomError:
         if not context.is_json:  # then all that is said is the error
             output.note(f"Stopped after {emails.count} emails. Run it again: an email counts once.")
@@ -40,7 +40,7 @@ def teach(
     if not emails.count:
         raise typer.BadParameter(f"{place} holds no email")
     output.note(f"{emails.count} emails are taught as {'junk' if is_junk else 'wanted'}.")
-    context.show_result(raw, told, show_counts)
+    context.show_result(raw, examples, show_counts)
 
 
 class Counted:
@@ -56,8 +56,8 @@ class Counted:
             yield raw
 
 
-def show_counts(told: "JunkExamples") -> None:
-    counts = {"junk": told.junk, "wanted": told.wanted, "waiting": told.waiting}
+def show_counts(examples: "JunkExamples") -> None:
+    counts = {"junk": examples.junk, "wanted": examples.wanted, "waiting": examples.waiting}
     output.print_human(output.record([(name, str(count)) for name, count in counts.items()]))
 
 

@@ -80,12 +80,12 @@ def signature(row: Plain) -> list[inspect.Parameter]:
     made = [options.argument(each) for each in row.check_input()]
     known = {each.name for each in row.parameters}
     made += [options.option(each, row.names, known) for each in row.optional()]
-    made += [_flag(name, told) for name, told in row.flags.items()]
+    made += [_flag(name, meaning) for name, meaning in row.flags.items()]
     return made + ([_flag("yes", "Do not ask.", "-y")] if row.confirm else [])
 
 
-def _flag(name: str, told: str, *short: str) -> inspect.Parameter:
-    kind = Annotated[bool, typer.Option(f"--{name}", *short, help=told)]
+def _flag(name: str, meaning: str, *short: str) -> inspect.Parameter:
+    kind = Annotated[bool, typer.Option(f"--{name}", *short, help=meaning)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
 
 

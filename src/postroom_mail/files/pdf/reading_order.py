@@ -73,14 +73,14 @@ def reordered(pdfium: Any, words: Any, count: int) -> str | None:
 def _joined(runs: Sequence[Run], blocks: Sequence[tuple[Sequence[Run], str]]) -> str:
     """Join the runs, with each block as a whole at the position of its first run."""
     block_of = {id(run): number for number, (block, _) in enumerate(blocks) for run in block}
-    told: set[int] = set()
+    joined: set[int] = set()
     parts: list[str] = []
     for run in runs:
         number = block_of.get(id(run))
         if number is None:
             parts.append(run.text + run.blanks)
-        elif number not in told:
-            told.add(number)
+        elif number not in joined:
+            joined.add(number)
             parts.append(f"\n{blocks[number][1]}\n")
     return "".join(parts)
 

@@ -14,7 +14,7 @@ BLACK: Color = (0, 0, 0, 1)
 WHITE: Color = (255, 255, 255, 1)
 CLEAR: Color = (0, 0, 0, 0)
 LINK: Color = (0, 0, 238, 1)
-# Colours closer than this in every channel cannot be told apart by eye.
+# Colours closer than this in every channel cannot be distinguished by eye.
 SAME_COLOR_DISTANCE = 12
 MAX_MIXES = 4
 

@@ -175,8 +175,8 @@ async def find_sent(context: PageContext, connection: dict[str, Any]) -> dict[st
 
 async def try_connection(context: PageContext, connection_id: str) -> Response:
     tried = await context.ask(api.test_connection, connection_id=connection_id)
-    told = f"Connected ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
-    return go(f"{PATH}/{connection_id}", told)
+    result = f"Connected ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
+    return go(f"{PATH}/{connection_id}", result)
 
 
 async def send_mail(context: PageContext, connection_id: str, body: TryForm) -> Response:

@@ -124,7 +124,7 @@ async def show_health(context: PageContext) -> Response:
         overview=overview,
         inward=bars([hour.received for hour in hours], "Emails received by hour"),
         outward=bars([hour.sent for hour in hours], "Emails sent by hour", [hour.failed for hour in hours]),
-        told=plot_seconds([hour.event_seconds for hour in hours]),
+        delays=plot_seconds([hour.event_seconds for hour in hours]),
         waited=plot_seconds([hour.queue_seconds for hour in hours]),
         now_hour=hours[-1],
         nodes=nodes,

@@ -197,7 +197,7 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
     if asked is not None and context.call.scope.includes(
         Scope(asked.account_id, asked.pod_id, asked.inbox_id)
     ):
-        named.add(asked.id)  # any other name would be told across pods
+        named.add(asked.id)  # any other name would be shown across pods
     agents = keys.names_of(tx, context.call.account_id, named - {""})
     return HeldList(rows, total, agents, inboxes.addresses_of(tx, sorted({hold.inbox_id for hold in found})))
 

@@ -272,10 +272,10 @@ async def label(context: PageContext, chosen: list[str], body: Marks) -> Respons
 
 async def mark_junk(context: PageContext, chosen: list[str], body: Marks) -> Response:
     """Move what was received in the threads; what the inbox wrote there stays."""
-    told = await context.read(list_received, context, chosen)
-    for message_id in told:
+    received = await context.read(list_received, context, chosen)
+    for message_id in received:
         await context.run(junk.mark_junk, message_id=message_id)
-    return go(own_path(body.back), f"{len(told)} moved to Junk. The filter learns from them.")
+    return go(own_path(body.back), f"{len(received)} moved to Junk. The filter learns from them.")
 
 
 def list_received(tx: Tx, context: PageContext, thread_ids: list[str]) -> list[str]:

@@ -125,8 +125,8 @@ async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
     return back_to(asked, config, code=code)
 
 
-def back_to(asked: Asked, config: Config, **told: str) -> Response:
-    return RedirectResponse(to_client(asked, config, **told), 303, headers=HEADERS)
+def back_to(asked: Asked, config: Config, **answer: str) -> Response:
+    return RedirectResponse(to_client(asked, config, **answer), 303, headers=HEADERS)
 
 
 async def show_device(context: PageContext, query: DeviceQuery) -> Response:

@@ -161,8 +161,8 @@ async def rotate_secret(context: PageContext, inbox_id: str) -> Response:
 
 
 async def test_webhook(context: PageContext, inbox_id: str) -> Response:
-    told = await result_of_test(context, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
-    return go(f"{PATH}/{inbox_id}", told)
+    result = await result_of_test(context, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
+    return go(f"{PATH}/{inbox_id}", result)
 
 
 async def pause(context: PageContext, inbox_id: str) -> Response:
