@@ -329,16 +329,8 @@ def record_answer(
         )
     event = calendar_events.put(tx, calendar, event, (), now, False)
     span = own_events.span_of(event, calendar, "" if at is None else at.recurrence_id)
-    emit(
-        tx,
-        kinds.CALENDAR_ANSWERED,
-        calendar,
-        event,
-        now,
-        actor=asker.caller.actor,
-        span=span,
-        response=response,
-    )
+    actor = asker.caller.actor
+    emit(tx, kinds.CALENDAR_ANSWERED, calendar, event, now, actor=actor, span=span, response=response)
     return event
 
 
