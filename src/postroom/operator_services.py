@@ -67,7 +67,7 @@ async def open_tracing(stack: contextlib.AsyncExitStack, config: Config) -> Trac
 
 
 def start_reports(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
-    """Starts what tells other domains how TLS with them went, and what came in their name."""
+    """Starts the reports to other domains: how TLS with them went, and what came in their name."""
     if resources.config.tls_reports:
         resources.loops.run(stack, "TLS reports", partial(tls_reports.write_reports, resources))
     if resources.config.dmarc_reports:

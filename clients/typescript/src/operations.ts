@@ -548,7 +548,7 @@ export abstract class Operations {
     });
   }
 
-  /** Erase a contact with all its email; the job tells how far it is. */
+  /** Erase a contact with all its email; the job shows its progress. */
   eraseContact(address: string): Promise<StartedJob> {
     return this.run({
       method: "DELETE",
@@ -772,7 +772,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a calendar with its events; nobody is told by email. */
+  /** Delete a calendar with its events; nobody is notified by email. */
   deleteCalendar(calendarId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -782,7 +782,7 @@ export abstract class Operations {
     });
   }
 
-  /** Import a calendar file (.ics) into a calendar; nobody is told by email. */
+  /** Import a calendar file (.ics) into a calendar; nobody is notified by email. */
   importCalendarFile(calendarId: string, body: ImportedFile): Promise<Imported> {
     return this.run({
       method: "POST",

@@ -754,7 +754,7 @@ export interface ListedWebhook {
 
 /** One thing that a rule does; `type` says which of the other fields it needs. */
 export interface RuleAction {
-  /** silent tells no program of the email: no event, no webhook. */
+  /** silent hides the email from programs: no event, no webhook. */
   type: "archive" | "assign" | "copyTo" | "flag" | "forward" | "judge" | "junk" | "label" | "markRead" | "redirect" | "reply" | "silent" | "snooze" | "trash" | "webhook" | (string & {});
   /** The label to add or remove. */
   label?: string | null;

@@ -51,7 +51,7 @@ class SendingServer(Protocol):
 
 
 class Judged(Struct, frozen=True):
-    """What an email shows of its sender, and what a report tells its domain, if that wants any."""
+    """What an email shows of its sender, and the result to report to its domain, if that wants reports."""
 
     verdicts: Verdicts
     result: DmarcResult | None = None
@@ -244,7 +244,7 @@ def to_result(
     peer: SendingServer,
     disposition: Disposition | None,
 ) -> DmarcResult | None:
-    """Return what a report tells the domain whose record applied; None if it wants none."""
+    """Return the result for the domain whose record applied; None if it wants no reports."""
     record = None if found is None else found.dmarc.record
     if found is None or record is None or not config.dmarc_reports:
         return None

@@ -49,7 +49,7 @@ class RuleAction(Struct, rename="camel", frozen=True, omit_defaults=True):
     """One thing that a rule does; `type` says which of the other fields it needs."""
 
     type: Annotated[
-        ActionType, Meta(description="silent tells no program of the email: no event, no webhook.")
+        ActionType, Meta(description="silent hides the email from programs: no event, no webhook.")
     ]
     label: Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS)] | None = None
     assignee_id: Annotated[str, Meta(description="A user who sees the inbox.")] | None = None

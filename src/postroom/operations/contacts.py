@@ -100,7 +100,7 @@ def begin_export(tx: Tx, caller: Caller, address: str, now: int) -> Contact:
 
 
 def erase_contact(tx: Tx, caller: Caller, address: str, now: int) -> StartedJob:
-    """Erase a contact with all its email; the job tells how far it is"""
+    """Erase a contact with all its email; the job shows its progress"""
     found = find(tx, caller, address)
     known = jobs.find_unfinished(tx, caller.scope, jobs.ERASE_CONTACT, found.address)
     if known is not None:

@@ -188,7 +188,7 @@ class Writer:
         return []
 
     def _commit(self, session: WriteSession, jobs: Sequence[WriteJob]) -> None:
-        """Commit. A failed commit may still have taken effect, so its functions do not run again."""
+        """Commit the jobs. A failed commit may still have taken effect, so they do not run again."""
         try:
             session.commit()
         except Exception as error:

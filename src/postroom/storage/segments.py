@@ -289,7 +289,7 @@ def has_more(folder: Path, place: SegmentPosition) -> bool:
 def set_aside(folder: Path, start: SegmentPosition, target: Path) -> None:
     """Copies the record at a position into another folder, as a segment. Durable on return.
 
-    A second call changes nothing: the marker of the copy tells where it is from.
+    A second call changes nothing: the marker of the copy shows where it is from.
     """
     path = path_of(folder, start.segment)
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -315,7 +315,10 @@ def _copy(text: Any, table: Table) -> sql.Composed:
 
 
 def finish(move: ServerMove) -> None:
-    """Finish: from this commit on the server may be started. What was moved is recorded for a second call."""
+    """Complete the move: from this commit on the server may be started.
+
+    A second call finds what was moved.
+    """
     target, moved = move.target, Finished(move.origin, move.moved)
     target.execute("set synchronous_commit = on")
     with target.transaction():

@@ -1,6 +1,6 @@
 """Calendars as time passes: an event starts or ends, its email has left, a series needs more of its spans.
 
-Each is a change and its event in one transaction, so that a server that is killed tells it once.
+Each is a change and its event in one transaction, so that a server that is killed announces it once.
 """
 
 from contextlib import closing

@@ -81,7 +81,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
         if self._running is not None:
-            self._running.disconnected = True  # uvicorn tells only the last request of a pipeline
+            self._running.disconnected = True  # uvicorn notifies only the last request of a pipeline
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

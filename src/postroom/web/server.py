@@ -100,7 +100,7 @@ class HttpServer:
                 await asyncio.sleep(RESTART_SECONDS)
 
     async def stop(self) -> None:
-        """Stop. Requests that have arrived are answered; slow clients are disconnected.
+        """Stop the server. Requests that have arrived are answered; slow clients are disconnected.
 
         uvicorn's own shutdown() waits a tenth of a second at each step, even if there is nothing to end.
         """

@@ -135,7 +135,7 @@ class WorkerSupervisor:
                 await self._is_any_ready.wait()
 
     async def stop(self) -> None:
-        """Stop. Sessions end with 421; an email being stored gets its answer first."""
+        """Stop the workers. Sessions end with 421; an email being stored gets its answer first."""
         self._is_stopping = True
         for slot in self._slots:
             for each in slot.sockets:

@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """The values that are not None or UNSET."""
+    """Return the values that are not None or UNSET."""
     return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
 
 
 def changes(**fields: Any) -> dict[str, Any]:
-    """The values that are not UNSET; None clears."""
+    """Return the values that are not UNSET; None clears."""
     return {name: value for name, value in fields.items() if value is not UNSET}
 
 
@@ -69,7 +69,7 @@ def idempotency(key: str | None) -> dict[str, str]:
 
 
 def if_match(version: int | None) -> dict[str, str]:
-    """With this header the server does nothing if it has another version by now."""
+    """Return the header with which the server does nothing if it has another version by now."""
     return {} if version is None else {"If-Match": f'"{version}"'}
 
 
@@ -89,7 +89,7 @@ def read_files(sources: Sequence[File]) -> tuple[OutgoingFile | NamedFile, ...]:
 
 
 def as_json(sources: Sequence[File] | UnsetType | None) -> list[NamedFile] | UnsetType | None:
-    """Files as base64 in JSON."""
+    """Return the files as base64 in JSON."""
     if sources is None or isinstance(sources, UnsetType):
         return sources
     return [_in_json(file) for file in read_files(sources)]
@@ -103,7 +103,7 @@ def _in_json(file: OutgoingFile | NamedFile) -> NamedFile:
 
 
 def with_files(fields: Mapping[str, Any], files: tuple[OutgoingFile | NamedFile, ...]) -> dict[str, Any]:
-    """JSON, or a form if there are files: there a list is a repeated part, and an object a part with JSON.
+    """Return JSON, or a form if there are files: a list is a repeated part, and an object a part with JSON.
 
     A form has no place for files that are only named.
     """

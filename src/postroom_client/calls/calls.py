@@ -827,7 +827,7 @@ def get_contact(address: str) -> Call[Contact]:
 
 
 def erase_contact(address: str) -> Call[StartedJob]:
-    """Erase a contact with all its email; the job tells how far it is."""
+    """Erase a contact with all its email; the job shows its progress."""
     return Call("DELETE", path("v1", "contacts", address), decoded(StartedJob))
 
 
@@ -1032,12 +1032,12 @@ def update_calendar(
 
 
 def delete_calendar(calendar_id: str) -> Call[None]:
-    """Delete a calendar with its events; nobody is told by email."""
+    """Delete a calendar with its events; nobody is notified by email."""
     return Call("DELETE", path("v1", "calendars", calendar_id), nothing)
 
 
 def import_calendar_file(calendar_id: str, content: str) -> Call[Imported]:
-    """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+    """Import a calendar file (.ics) into a calendar; nobody is notified by email."""
     return Call(
         "POST",
         path("v1", "calendars", calendar_id, "import"),

@@ -813,7 +813,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.get_contact(address))
 
     def erase_contact(self, address: str) -> StartedJob:
-        """Erase a contact with all its email; the job tells how far it is."""
+        """Erase a contact with all its email; the job shows its progress."""
         return self.run(calls.erase_contact(address))
 
     def export_contact(self, address: str) -> bytes:
@@ -976,11 +976,11 @@ class BlockingMethods(Protocol):
         )
 
     def delete_calendar(self, calendar_id: str) -> None:
-        """Delete a calendar with its events; nobody is told by email."""
+        """Delete a calendar with its events; nobody is notified by email."""
         return self.run(calls.delete_calendar(calendar_id))
 
     def import_calendar_file(self, calendar_id: str, content: str) -> Imported:
-        """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+        """Import a calendar file (.ics) into a calendar; nobody is notified by email."""
         return self.run(calls.import_calendar_file(calendar_id, content))
 
     def create_calendar_feed(self, calendar_id: str) -> CalendarFeed:
@@ -2309,12 +2309,12 @@ class BlockingMethods(Protocol):
         unread: bool = False,
         q: str | None = None,
     ) -> Message | None:
-        """The first matching message that arrives within `timeout` seconds, or None.
+        """Return the first matching message that arrives within `timeout` seconds, or None.
 
-        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
-        the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-        what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-        two requests, nor an email whose files are just being read.
+        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
+        last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
+        unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
+        nor an email whose files are just being read.
         """
         return self.run(
             waiting.wait(
@@ -3064,7 +3064,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.get_contact(address))
 
     async def erase_contact(self, address: str) -> StartedJob:
-        """Erase a contact with all its email; the job tells how far it is."""
+        """Erase a contact with all its email; the job shows its progress."""
         return await self.run(calls.erase_contact(address))
 
     async def export_contact(self, address: str) -> bytes:
@@ -3233,11 +3233,11 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_calendar(self, calendar_id: str) -> None:
-        """Delete a calendar with its events; nobody is told by email."""
+        """Delete a calendar with its events; nobody is notified by email."""
         return await self.run(calls.delete_calendar(calendar_id))
 
     async def import_calendar_file(self, calendar_id: str, content: str) -> Imported:
-        """Import a calendar file (.ics) into a calendar; nobody is told by email."""
+        """Import a calendar file (.ics) into a calendar; nobody is notified by email."""
         return await self.run(calls.import_calendar_file(calendar_id, content))
 
     async def create_calendar_feed(self, calendar_id: str) -> CalendarFeed:
@@ -4576,12 +4576,12 @@ class AwaitedMethods(Protocol):
         unread: bool = False,
         q: str | None = None,
     ) -> Message | None:
-        """The first matching message that arrives within `timeout` seconds, or None.
+        """Return the first matching message that arrives within `timeout` seconds, or None.
 
-        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
-        the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-        what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-        two requests, nor an email whose files are just being read.
+        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
+        last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
+        unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
+        nor an email whose files are just being read.
         """
         return await self.run(
             waiting.wait(

@@ -74,7 +74,7 @@ def upload_file(inbox_id: str, file: OutgoingFile | Path | str) -> Steps[Created
 
 
 def reply_recipients(messages: Sequence[Message]) -> str:
-    """Of the last mail that came: its sender, or, when this inbox was only copied, whom it was sent to."""
+    """Return the last received email's sender or, if this inbox was only copied, its recipients."""
     if not messages:
         raise NotFound("The thread has no message to answer.")
     inbound = [message for message in messages if message.direction == "inbound"]

@@ -53,12 +53,12 @@ def wait(
     unread: bool = False,
     q: str | None = None,
 ) -> Steps[Message | None]:
-    """The first matching message that arrives within `timeout` seconds, or None.
+    """Return the first matching message that arrives within `timeout` seconds, or None.
 
-    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
-    the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-    what is unread. Without `after` the newest event is noted first, so that nothing is missed between
-    two requests, nor an email whose files are just being read.
+    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
+    last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
+    unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
+    nor an email whose files are just being read.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
     is_noted = after is None
@@ -98,13 +98,13 @@ def _awaits_decision(message: Message) -> bool:
 
 
 def _find_newest_event() -> Steps[str]:
-    """An event and not a message: the event of a message may come later, and would then be missed."""
+    """Return the id of the newest event: that of a message may come later, and would then be missed."""
     newest: EventPage = yield calls.list_events(order="desc", limit=1)
     return newest.data[0].event_id if newest.data else WHOLE_LOG
 
 
 def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
-    """The last message of each unread thread is looked at, the thread that waits longest first.
+    """Find the last message of unread threads, beginning with the one that waits longest.
 
     One that is still examined is not handed over: its files may have no text yet, and it no verdict.
     """

@@ -134,7 +134,7 @@ class Tools:
         thread_id: ThreadId,
         assignee_id: Annotated[str, Field(description="Id of a person, usr_…; empty: nobody.")] = "",
     ) -> ThreadAssignment:
-        """Assign a thread to a person of the team, who is told."""
+        """Assign a thread to a person of the team, who is notified."""
         call = calls.update_thread(thread_id, assignee_id=assignee_id or None)
         thread = await self._api.call(ctx, call)
         return ThreadAssignment(thread.id, thread.assignee_id)

@@ -43,11 +43,14 @@ class InvalidObject(ValueError):
 
 
 class CalendarObject(Struct, frozen=True):
-    """`kept` are lines by the exception they are in; "" is the series. The client tells `untold` itself."""
+    """`kept` are lines by the exception they are in; "" is the series.
+
+    `notified_by_client` are the addresses that the client notifies itself, or nobody does.
+    """
 
     series: Series
     kept: dict[str, list[str]]
-    untold: frozenset[str]
+    notified_by_client: frozenset[str]
 
 
 class _Component(Struct):
@@ -76,7 +79,7 @@ def read_object(raw: bytes) -> CalendarObject:
             f"Alarms and additional fields have more than {MAX_KEPT_LINES} lines or {MAX_KEPT_BYTES} bytes."
         )
         raise InvalidObject("max-resource-size", reason)
-    return CalendarObject(series, kept, frozenset(_untold(events)))
+    return CalendarObject(series, kept, frozenset(_notified_by_client(events)))
 
 
 def _events(raw: bytes) -> Iterator[_Component]:
@@ -155,7 +158,7 @@ def _require_kept_whole(line: ContentLine) -> None:
             raise InvalidObject("valid-calendar-data", f"RRULE {error}.") from None
 
 
-def _untold(events: list[_Component]) -> Iterator[str]:
+def _notified_by_client(events: list[_Component]) -> Iterator[str]:
     """Yield whom the client notifies itself, or nobody does (RFC 6638, 7.1)."""
     for event in events:
         if sum(line.name in ("RRULE", "RDATE", "EXDATE") for line in event.lines) > MAX_LINES:

@@ -25,7 +25,7 @@ from postroom_mail.mime.address import mailbox_of, normalize, parse_list
 
 FLAGGED = "flagged"  # the label next to the flag of mail clients
 LOOP_FIELD = "x-loop"
-HIDING = ("silent", "trash", "junk")  # no event tells of a message that a rule hides
+HIDING = ("silent", "trash", "junk")  # a message that a rule hides has no event
 
 
 class RuleFailed(Exception):

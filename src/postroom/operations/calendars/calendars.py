@@ -200,7 +200,7 @@ def require_hours(given: WorkingHours) -> None:
 
 
 def delete_calendar(tx: Tx, caller: Caller, calendar_id: str, now: int) -> None:
-    """Delete a calendar with its events; nobody is told by email"""
+    """Delete a calendar with its events; nobody is notified by email"""
     calendar = inbox_calendars.get(tx, caller.scope, calendar_id)
     if calendar.is_default:
         raise DefaultCalendar("This is the default calendar of its inbox. It is deleted with the inbox.")

@@ -130,7 +130,9 @@ def request_of(target: EventTarget, file: ClientFile) -> ChangeRequest:
     version = 0 if target.event is None else target.event.version
     digest = hashlib.sha256(file.content).hexdigest()
     named = f"caldav {target.calendar.id} {file.series.uid} {version} {digest}"
-    return ChangeRequest(hashlib.sha256(named.encode()).hexdigest(), digest.encode(), file.found.untold)
+    return ChangeRequest(
+        hashlib.sha256(named.encode()).hexdigest(), digest.encode(), file.found.notified_by_client
+    )
 
 
 # Events of the inbox's own

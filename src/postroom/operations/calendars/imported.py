@@ -25,7 +25,7 @@ from postroom_mail.reading.recurrence import StepBudget
 from postroom_mail.reading.series import LATEST, CalendarObjects, Series, occurrences, read_objects
 
 TOGETHER = 50  # events of one transaction
-MOST_EMITTED = 50  # events of one file, or of one look at a feed, of which the log tells
+MOST_EMITTED = 50  # events of one file, or of one read of a feed, that the log records
 
 
 class ImportedFile(Struct, rename="camel", frozen=True):
@@ -67,7 +67,7 @@ async def store(
 ) -> Imported:
     """Store events in small transactions. A repeated import changes nothing, so it continues after a kill.
 
-    The log tells of what is to come, as far as it is new: not of a feed that is looked at for the first time.
+    The log records what is new and still to come, but nothing of a feed that is read for the first time.
     """
     calendar = await resources.db.read(inbox_calendars.get, scope, calendar_id)
     log = ImportLog(0 if follows and not calendar.event_count else MOST_EMITTED, actor)
@@ -89,7 +89,7 @@ def in_parts(series: Sequence[Series]) -> Iterator[list[Series]]:
 
 
 class ImportLog(Struct):
-    """How many more changes the log tells of, and who made them; `steps` bounds what is expanded for it."""
+    """How many more changes the log records, and who made them; `steps` bounds what is expanded for it."""
 
     left: int
     actor: Actor | None = None

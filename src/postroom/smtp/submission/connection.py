@@ -111,9 +111,9 @@ class SubmissionConnection(ClientConnection[SubmissionDialogue]):
     # Questions of the dialogue
 
     async def _answer(self, question: AskLogin | AcceptMail) -> None:
-        """Answer.
+        """Answer what the dialogue asks.
 
-        An email is sent even if the client has disconnected: its next try gets the missed answer.
+        An email is sent even if the client has disconnected: a retry gets the answer.
         """
         dialogue = self._dialogue
         assert dialogue is not None

@@ -131,7 +131,7 @@ class SuspectedDamage:
         self._is_of_database = False
 
     def check(self, error: sqlite3.Error) -> None:
-        """Raises Unavailable instead of an error that tells of damage."""
+        """Raises Unavailable instead of an error that shows damage."""
         if is_damage(error) or "no such table: search" in str(error):
             self.error = error
             what = "Stored data cannot be read: a file is damaged. The log says which."

@@ -181,7 +181,7 @@ def _of_audit(job: Job, now: int) -> AuditErasure:
 
 
 def _finish(tx: Tx, job: Job, now: int) -> None:
-    """Finish. From here on only a suppression's hash has the address."""
+    """Mark the job as done. From here on only a suppression's hash has the address."""
     kept = hashed(job.subject)
     suppressed = suppressions.keep_hash_alone(tx, job.account_id, job.subject) if job.pod_id is None else 0
     counts = jobs.advance(tx, job, job.position, 0, {**NOTHING, "suppressions": suppressed})

@@ -24,7 +24,7 @@ MEDIA_TYPE = "text/calendar; charset=utf-8"
 
 
 async def import_calendar_file(call: Call, calendar_id: str, body: ImportedFile) -> Imported:
-    """Import a calendar file (.ics) into a calendar; nobody is told by email"""
+    """Import a calendar file (.ics) into a calendar; nobody is notified by email"""
     calendar = await call.resources.db.read(inbox_calendars.get, call.scope, calendar_id)
     objects = await imported.read_file(body.content.encode(errors="replace"))
     actor = call.decider.actor

@@ -194,7 +194,7 @@ def require_parameter(form: dict[str, str], name: str) -> str:
 
 
 def refusal(error: OauthError) -> Response:
-    """The body of RFC 6749, section 5.2, and `message` as in every other error."""
+    """Return the body of RFC 6749, section 5.2, and `message` as in every other error."""
     status = 401 if error.oauth == "invalid_client" else 400
     body = {"error": error.oauth, "error_description": error.message, "message": error.message}
     return to_json(body, status)

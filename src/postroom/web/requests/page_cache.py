@@ -11,7 +11,7 @@ PageKey = tuple[Caller, str, bytes]  # who asks, for which path, with which quer
 
 
 class PageCache:
-    """Only for a database that tells its version; else nothing is cached."""
+    """Only for a database that reports its version; else nothing is cached."""
 
     def __init__(self) -> None:
         self._pages: dict[PageKey, tuple[int, int, bytes]] = {}

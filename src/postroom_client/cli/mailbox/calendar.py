@@ -69,7 +69,7 @@ def change(
     uninvite_all: Annotated[bool, typer.Option("--uninvite-all", help="Nobody is invited any more.")] = False,
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Also at a taken time.")] = False,
 ) -> None:
-    """Change an event; attendees are told by email."""
+    """Change an event; attendees are notified by email."""
     from postroom_client.calls import calls
 
     invited = None if not attendee and not uninvite_all else [{"address": each} for each in attendee or []]
@@ -96,7 +96,7 @@ def import_file(
     calendar_id: Annotated[str, typer.Argument(help="The calendar, cal_….", show_default=False)],
     file: Annotated[Path, typer.Argument(help="A calendar file (.ics).", show_default=False)],
 ) -> None:
-    """Import a calendar file; nobody is told by email."""
+    """Import a calendar file; nobody is notified by email."""
     from postroom_client.calls import calls
 
     asked = calls.import_calendar_file(calendar_id, file.read_text(errors="replace"))

@@ -56,13 +56,13 @@ CALENDARS = (
     Plain(
         "calendar-events delete",
         "cancel_calendar_event",
-        "Cancel an event; attendees are told by email.",
+        "Cancel an event; attendees are notified by email.",
         show=show_event,
     ),
     Plain(
         "calendar-events respond",
         "respond_to_calendar_event",
-        "Answer an invitation; the organizer is told by email.",
+        "Answer an invitation; the organizer is notified by email.",
         show=show_event,
     ),
     Plain("calendars busy", "get_free_busy", "Show when inboxes are busy.", show=show_busy),

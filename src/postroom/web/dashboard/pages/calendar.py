@@ -164,7 +164,7 @@ async def move(context: PageContext, event_id: str, body: MoveForm) -> Response:
     change = CalendarEventChange(start=body.start or UNSET, end=body.end or UNSET)
     key = f"page-{event_id}-{body.recurrence_id}-{body.start}-{body.end}-{context.call.now() // 1000}"
     await event_changes.change(context.call, event_id, change, query, key)
-    return go(own_path(body.back), "Moved. Attendees are told once nothing holds the email.")
+    return go(own_path(body.back), "Moved. Attendees are notified once nothing holds the email.")
 
 
 cancel = undo.delayed(
