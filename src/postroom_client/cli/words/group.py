@@ -78,8 +78,8 @@ def _end(error: Any, *, is_json: bool) -> NoReturn:
     message = error.message if is_whole else error.format_message()
     if is_json and type(error).__name__ != "NoArgsIsHelpError":
         path = error.ctx.command_path if error.ctx is not None else "postroom"
-        error = {"error": "usage", "message": message, "help": f"{path} --help"}
-        output.note(output.encode(error).decode())
+        usage = {"error": "usage", "message": message, "help": f"{path} --help"}
+        output.note(output.encode(usage).decode())
     elif is_whole:
         WRONG_USAGE(message, error.ctx).show()
     else:
