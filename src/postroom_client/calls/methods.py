@@ -2311,10 +2311,10 @@ class BlockingMethods(Protocol):
     ) -> Message | None:
         """Return the first matching message that arrives within `timeout` seconds, or None.
 
-        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
-        last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
-        unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
-        nor an email whose files are just being read.
+        With `after`, the id of a message or an event, also one that arrived since then; with
+        `unread`, also the last of a thread that is not read yet; with `q`, only what answers this
+        search, and no look at what is unread. Without `after` the newest event is noted first, so
+        that nothing is missed between two requests, nor an email whose files are just being read.
         """
         return self.run(
             waiting.wait(
@@ -4578,10 +4578,10 @@ class AwaitedMethods(Protocol):
     ) -> Message | None:
         """Return the first matching message that arrives within `timeout` seconds, or None.
 
-        With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
-        last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
-        unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
-        nor an email whose files are just being read.
+        With `after`, the id of a message or an event, also one that arrived since then; with
+        `unread`, also the last of a thread that is not read yet; with `q`, only what answers this
+        search, and no look at what is unread. Without `after` the newest event is noted first, so
+        that nothing is missed between two requests, nor an email whose files are just being read.
         """
         return await self.run(
             waiting.wait(

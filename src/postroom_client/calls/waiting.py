@@ -55,10 +55,10 @@ def wait(
 ) -> Steps[Message | None]:
     """Return the first matching message that arrives within `timeout` seconds, or None.
 
-    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
-    last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
-    unread. Without `after` the newest event is noted first, so that nothing is missed between two requests,
-    nor an email whose files are just being read.
+    With `after`, the id of a message or an event, also one that arrived since then; with
+    `unread`, also the last of a thread that is not read yet; with `q`, only what answers this
+    search, and no look at what is unread. Without `after` the newest event is noted first, so
+    that nothing is missed between two requests, nor an email whose files are just being read.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
     is_noted = after is None
