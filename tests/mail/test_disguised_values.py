@@ -3,13 +3,16 @@
 import base64
 import codecs
 import gzip
+import random
 import urllib.parse
 import zlib
 from collections.abc import Callable
 
+import pytest
+
 from postroom_mail.html.text import html_to_text
 from postroom_mail.screening import values
-from postroom_mail.screening.disguises import unpacked
+from postroom_mail.screening.disguises import text_in, unpacked
 from postroom_mail.screening.values import Found
 
 VALUES = {
@@ -143,3 +146,25 @@ def test_archives_inside_archives_are_read_within_one_bound() -> None:
 def test_ordinary_words_are_no_pieces_of_a_token() -> None:
     said = "On 20 May 2014 at 15:30 we met 12 people in room 4B, and paid 1,200.50 for R-3.0.2 on i386."
     assert not {each.kind for each in found_in(said).values() if each.kind != "code"} - {"token", "telephone"}
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "latin-1", "utf-16"])
+def test_a_text_file_is_read_whole_in_its_charset(charset: str) -> None:
+    text = "Grüße, das Konto ist DE89 3704 0044 0532 0130 00\r\n" * 3
+    kept = text.encode("ascii", "ignore").decode() if charset == "latin-1" else text
+    assert text_in(text.encode(charset)) == kept
+
+
+def test_a_text_file_that_was_cut_inside_a_letter_is_text() -> None:
+    assert text_in("Grüße: ü".encode()[:-1]) == "Grüße: "
+
+
+@pytest.mark.parametrize("charset", ["ascii", "utf-16-le", "utf-16-be"])
+def test_of_a_picture_the_words_are_read_and_little_else(charset: str) -> None:
+    chance = random.Random(7)
+    noise = chance.randbytes(100_000)
+    hidden = "mail drop@collect.example 4711"
+    read = text_in(b"\x89PNG\r\n" + noise + b"\0" + hidden.encode(charset) + b"\0" + noise)
+    assert hidden in read
+    assert len(read) < 10_000
+    assert "4711" in text_in(noise + b"\x004711\x00" + noise)

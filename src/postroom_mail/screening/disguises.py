@@ -1,6 +1,7 @@
 """Undoes what hides a value in an email: encodings, entities, spaced letters, words for signs, archives."""
 
 import binascii
+import codecs
 import contextlib
 import html
 import io
@@ -27,6 +28,11 @@ MOST_BEFORE = 4
 DEPTH = 2  # an encoded text may be encoded again
 MOST_CHARACTERS_TWICE = 5_000
 
+LONGEST_LETTER = 4  # bytes, in UTF-8
+MOST_CONTROLS = 0.02  # of the bytes of a text in an old charset; a picture has 0.1
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\f\r"))
+_RUN = re.compile(rb"[\x20-\x7e]{6,}|[0-9]{4,}|(?:[\x20-\x7e]\0){6,}")
 _ENTITY = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
 # Two encoded letters, or a sign that a value needs: a blank in a link is neither.
 _PERCENT = re.compile(
@@ -243,6 +249,21 @@ def without_entities(data: bytes) -> bytes:
 def _to_letter(found: re.Match[bytes]) -> bytes:
     number = int(found[1], 16) if found[1] else int(found[2])
     return chr(number).encode(errors="replace") if number < 0x110000 else b""
+
+
+def text_in(content: bytes) -> str:
+    """Return the text of a file; of one that is no text its runs of characters, as `strings` prints them."""
+    if content.startswith(_UTF_16):
+        return content.decode("utf-16", "ignore")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        if error.start > len(content) - LONGEST_LETTER:  # cut off
+            return content[: error.start].decode()
+    controls = len(content) - len(content.translate(None, _CONTROLS))
+    if controls <= len(content) * MOST_CONTROLS:
+        return content.decode(errors="ignore")
+    return "\n".join(run.replace(b"\0", b"").decode() for run in _RUN.findall(content))
 
 
 def unpacked(content: bytes) -> Iterator[bytes]:

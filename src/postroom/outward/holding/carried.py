@@ -9,7 +9,7 @@ from postroom.processes import pools
 from postroom_mail.html.text import html_to_text
 from postroom_mail.mime.address import parse_list
 from postroom_mail.screening import values
-from postroom_mail.screening.disguises import unpacked
+from postroom_mail.screening.disguises import text_in, unpacked
 from postroom_mail.screening.values import Found
 from postroom_mail.writing.invitation import Invitation
 from postroom_mail.writing.invitation_answer import CalendarAnswer
@@ -84,6 +84,6 @@ def file_texts(order: Order) -> Iterable[str]:
         yield file.filename
         yield file.content_type
         for content in (file.content, *unpacked(file.content)):
-            text = content[:left].decode(errors="ignore")
+            text = text_in(content[:left])
             left -= len(text)
             yield text
