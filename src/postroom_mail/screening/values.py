@@ -84,7 +84,7 @@ def held_by(text: str, new_words: str | None = None) -> Found:
     _collect(found, said)
     for plain in undone(said):
         _collect(found, Said(readable(plain)))
-    if new_words is not None and (new := new_words[:MOST_CHARACTERS]) != text:
+    if new_words is not None and (new := new_words[:MOST_CHARACTERS]).strip() != text.strip():
         said = Said(readable(new))
     for phrase in _phrases(said, MOST_PHRASES):
         found[phrase.key] = phrase
