@@ -323,7 +323,11 @@ async def test_in_a_burst_no_mail_is_read_before_it_is_over(
 async def test_behind_a_burst_no_mail_is_read_while_clients_keep_the_loop_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(journaling, "TOGETHER", 1)
+    monkeypatch.setattr(journaling, "BURST", 0)
+    monkeypatch.setattr(journaling, "LONGEST_BURST_BYTES", 0)
     monkeypatch.setattr(journaling, "CLIENTS_SHARE", 1e9)
+    monkeypatch.setattr(journaling, "LONGEST_READING_SECONDS", 1e9)
     monkeypatch.setattr(journaling, "IDLE_TURN_SECONDS", 0.0)  # no turn of the loop is that quick
     put(tmp_path, [arrival("inb_1", str(number)) for number in range(3)])
     handed: list[Journaled] = []

@@ -32,7 +32,7 @@ LONGEST_LETTER = 4  # bytes, in UTF-8
 MOST_CONTROLS = 0.02  # of the bytes of a text in an old charset; a picture has 0.1
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\f\r"))
-_RUN = re.compile(rb"[\x20-\x7e]{6,}|[0-9]{4,}|(?:[\x20-\x7e]\0){6,}")
+_RUN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}|[0-9]{4,}|(?:[\t\r\n\x20-\x7e]\0){6,}")
 _ENTITY = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
 # Two encoded letters, or a sign that a value needs: a blank in a link is neither.
 _PERCENT = re.compile(
@@ -253,8 +253,8 @@ def _to_letter(found: re.Match[bytes]) -> bytes:
 
 def text_in(content: bytes) -> str:
     """Return the text of a file; of one that is no text its runs of characters, as `strings` prints them."""
-    if content.startswith(_UTF_16):
-        return content.decode("utf-16", "ignore")
+    if content.startswith(_UTF_16):  # or it only says so
+        return f"{content.decode('utf-16', 'ignore')}\n{_runs_in(content)}"
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -263,6 +263,10 @@ def text_in(content: bytes) -> str:
     controls = len(content) - len(content.translate(None, _CONTROLS))
     if controls <= len(content) * MOST_CONTROLS:
         return content.decode(errors="ignore")
+    return _runs_in(content)
+
+
+def _runs_in(content: bytes) -> str:
     return "\n".join(run.replace(b"\0", b"").decode() for run in _RUN.findall(content))
 
 

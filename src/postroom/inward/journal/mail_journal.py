@@ -45,8 +45,10 @@ BURST_WITHIN_SECONDS = 0.1
 LONGEST_BURST_BYTES = 32 * 1024 * 1024
 LONGEST_BURST_SECONDS = 2.0
 LOOK_SECONDS = 0.01
-# Behind a burst, clients get so many times as long as reading takes, while they keep the loop busy.
+# Behind a burst, clients get so many times as long as reading takes, while they keep the loop busy. What takes
+# longer was read in a thread, next to them.
 CLIENTS_SHARE = 3.0
+LONGEST_READING_SECONDS = 0.01
 IDLE_TURN_SECONDS = 30e-6
 # Mail behind a burst is handed over in large groups: a commit for few writes as much as one for many.
 TOGETHER = 50
@@ -162,8 +164,11 @@ class MailJournal:
 
     async def _let_clients_go_first(self, seconds: float) -> None:
         """Waits for an idle turn of the loop, but not for long compared with the reading."""
+        if not self._are_many_waiting():
+            await asyncio.sleep(0)
+            return
         now = time.perf_counter()
-        end = now + CLIENTS_SHARE * seconds
+        end = now + CLIENTS_SHARE * min(seconds, LONGEST_READING_SECONDS)
         while now < end:
             began = now
             await asyncio.sleep(0)
