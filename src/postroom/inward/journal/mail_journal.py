@@ -45,8 +45,8 @@ BURST_WITHIN_SECONDS = 0.1
 LONGEST_BURST_BYTES = 32 * 1024 * 1024
 LONGEST_BURST_SECONDS = 2.0
 LOOK_SECONDS = 0.01
-# Behind a burst, clients get so many times as long as reading takes, while they keep the loop busy. What takes
-# longer was read in a thread, next to them.
+# Behind a burst, clients get so many times as long as reading takes, while they keep the loop busy.
+# What takes longer was read in a thread, next to them.
 CLIENTS_SHARE = 3.0
 LONGEST_READING_SECONDS = 0.01
 IDLE_TURN_SECONDS = 30e-6
